@@ -1,0 +1,1 @@
+"""The job: graph, configuration, run report and the command line."""

@@ -1,0 +1,151 @@
+"""The job's configuration: one strict TOML file, `--set` overrides, defaults written once here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+from schemas.geometry import FrameKind
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class InputConfig(_Section):
+    """What is read.
+
+    Attributes:
+        shards: paths, `s3://` URIs or glob patterns of shards; folders end in `/`.
+        queries: a JSON Lines or CSV file of queries, or none.
+        enumerate_elements: ask "all elements" of every screen; `auto` = only of screens that
+            have no query of their own.
+        unit_screens: screens in a unit, the atom of commit and resume.
+        lot_units: units handed to one worker at once.
+        max_pixels: limit of one image before it is decoded.
+    """
+
+    shards: tuple[str, ...] = Field(min_length=1)
+    queries: str | None = None
+    enumerate_elements: Literal["auto", "always", "never"] = "auto"
+    unit_screens: Annotated[int, Field(ge=1, le=4096)] = 64
+    lot_units: Annotated[int, Field(ge=1)] = 64
+    max_pixels: Annotated[int, Field(ge=1024)] = 200_000_000
+    s3_endpoint: str | None = None
+
+
+class ModelConfig(_Section):
+    """Which model answers.
+
+    Attributes:
+        profile: name of a bundled profile, or the path of a profile file.
+        checkpoint: local folder or model id; default: the profile's first checkpoint.
+        frame: coordinate convention, needed where the profile does not know it.
+        engine: vLLM engine arguments, over the profile's own.
+    """
+
+    profile: str = "nano"
+    checkpoint: str | None = None
+    revision: str | None = None
+    frame: FrameKind | None = None
+    engine: dict[str, JsonValue] = Field(default_factory=dict)
+
+
+class SamplingConfig(_Section):
+    """How often a grounding query is asked.
+
+    Attributes:
+        k: answers per grounding query; 1 is greedy and gives no agreement to measure.
+        temperature: of the k answers; default: the profile's.
+        seed: part of every request's seed.
+    """
+
+    k: Annotated[int, Field(ge=1, le=64)] = 5
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    seed: int = 0
+
+
+class DecisionConfig(_Section):
+    """What is accepted without a person.
+
+    Attributes:
+        threshold: rows at or above this probability are accepted.
+        audit_share: share of the accepted that is reviewed all the same, drawn by sample id.
+        unusable: where answers without geometry go.
+    """
+
+    threshold: Annotated[float, Field(ge=0, le=1)] = 0.8
+    audit_share: Annotated[float, Field(ge=0, le=1)] = 0.05
+    unusable: Literal["review", "reject"] = "review"
+
+
+class OutputConfig(_Section):
+    """Where the dataset goes: a local folder or `s3://bucket/prefix`."""
+
+    dataset: str
+    s3_endpoint: str | None = None
+
+
+class LimitsConfig(_Section):
+    """When a finished job is not a good one.
+
+    Attributes:
+        max_reject_share: exit code 1 when more of the members or queries than this are rejected.
+    """
+
+    max_reject_share: Annotated[float, Field(ge=0, le=1)] = 0.05
+
+
+class LabelStudioConfig(_Section):
+    """Where people review. Without `url` nothing is pushed and nothing is pending.
+
+    Attributes:
+        url: base address of the server.
+        project: title of the project, found or made.
+        token_env: name of the environment variable that holds the API token.
+        images: how screenshots reach the reviewer; `upload` sends them to the server.
+        push: whether `run` pushes at its end; `pantalla push` does it at any time.
+    """
+
+    url: str | None = None
+    project: Annotated[str, Field(min_length=3, max_length=50)] = "Pantalla: revisión"
+    token_env: str = "LABEL_STUDIO_API_KEY"  # noqa: S105 - the name of a variable, not a secret
+    images: Literal["upload"] = "upload"
+    push: bool = True
+
+
+class CostConfig(_Section):
+    """Prices for the plan's estimate and the report; none are invented."""
+
+    machine_hour: Annotated[float, Field(ge=0)] | None = None
+    currency: str = "USD"
+
+
+class JobConfig(_Section):
+    """The whole job."""
+
+    input: InputConfig
+    output: OutputConfig
+    model: ModelConfig = ModelConfig()
+    sampling: SamplingConfig = SamplingConfig()
+    decision: DecisionConfig = DecisionConfig()
+    limits: LimitsConfig = LimitsConfig()
+    label_studio: LabelStudioConfig = LabelStudioConfig()
+    cost: CostConfig = CostConfig()
+
+
+def load_config(path: Path | None, overrides: tuple[str, ...] = ()) -> JobConfig:
+    """Read a job file and apply `--set key=value` overrides.
+
+    Args:
+        path: a TOML file, or None to build the job from overrides alone.
+        overrides: `section.key=value` texts; values are TOML, or plain text where they are not.
+
+    Raises:
+        ConfigError: naming the file, the key and its value; unknown keys name the nearest one.
+    """
+    from pipeline.config_reader import read_config
+
+    return read_config(path, overrides)

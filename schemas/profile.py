@@ -1,0 +1,120 @@
+"""The model profile: everything that is particular to one model family, as data.
+
+A profile is a TOML file. Code never branches on a profile's name: adding a model is adding a file.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
+
+from schemas.codes import QueryKind
+from schemas.geometry import FrameKind
+
+AnswerFormat = Literal["click_xy", "qwen_json"]
+"""Names of the parsers in `transforms.parse`; a test checks that each has one."""
+
+Scalar = bool | int | float | str
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Checkpoint(_Strict):
+    """One published checkpoint of the family, with the terms it comes under."""
+
+    id: str
+    revision: str | None = None
+    licence: str
+    commercial_use: bool | None = None
+    source: str
+
+
+class ResizeRule(_Strict):
+    """How the model's processor resizes: sides become multiples of `factor` within pixel bounds.
+
+    The rule is applied by us before the engine sees the image, so that the processor's own resize
+    is the identity and the seen size is known exactly.
+    """
+
+    factor: Annotated[int, Field(ge=1)]
+    min_pixels: Annotated[int, Field(ge=1)]
+    max_pixels: Annotated[int, Field(ge=1)]
+
+    @model_validator(mode="after")
+    def _ordered(self) -> ResizeRule:
+        if self.min_pixels > self.max_pixels:
+            raise ValueError(f"min_pixels {self.min_pixels} exceeds max_pixels {self.max_pixels}")
+        return self
+
+
+class Sampling(_Strict):
+    """Sampling settings of one kind of request; `temperature` 0 is greedy decoding."""
+
+    temperature: Annotated[float, Field(ge=0)] = 0.0
+    top_p: Annotated[float, Field(gt=0, le=1)] = 1.0
+    top_k: int = 0
+    presence_penalty: float = 0.0
+
+
+class TaskSpec(_Strict):
+    """How one kind of query is put to the model and how its answer is read.
+
+    Attributes:
+        prompt_version: changes whenever `prompt` or `system` changes; part of every sample id.
+        prompt: user text after the image; `{target}` is the instruction, `{schema}` the Python
+            repr of `json_schema` (the form some families were trained on).
+        answer_format: name of a parser in `transforms.parse`.
+        json_schema: grammar the engine enforces, or none.
+        max_tokens: limit of one answer.
+        absence: how the model says that the target is not there, for people to read; None when
+            the family has no such form.
+    """
+
+    prompt_version: str
+    prompt: str
+    system: str | None = None
+    answer_format: AnswerFormat
+    json_schema: dict[str, JsonValue] | None = None
+    structured: bool = False
+    max_tokens: Annotated[int, Field(ge=1)]
+    absence: str | None = None
+
+    @model_validator(mode="after")
+    def _schema_present(self) -> TaskSpec:
+        if self.json_schema is None and (self.structured or "{schema}" in self.prompt):
+            raise ValueError("structured output or {schema} in the prompt needs json_schema")
+        return self
+
+
+class ModelProfile(_Strict):
+    """A model family as Pantalla sees it.
+
+    Attributes:
+        name: the profile's name in the config.
+        checkpoints: published checkpoints; `checkpoints[0]` is the default model.
+        frame: the convention of the answers' coordinates; None = unknown, refused at start
+            unless the job states it.
+        resize: the processor's resize rule; None = the image is shown as it is.
+        tasks: one spec per query kind; a kind that is missing cannot be asked.
+        greedy: sampling of single answers; `vote`: sampling of the k answers that are compared.
+        chat_template_kwargs: for example the thinking switch.
+        engine: vLLM engine arguments; the job's own override them.
+        sources: fact -> where it was read.
+        warning: shown at every start.
+    """
+
+    name: str
+    description: str
+    checkpoints: tuple[Checkpoint, ...] = Field(min_length=1)
+    frame: FrameKind | None
+    resize: ResizeRule | None = None
+    tasks: dict[QueryKind, TaskSpec] = Field(min_length=1)
+    greedy: Sampling = Sampling()
+    vote: Sampling = Sampling(temperature=0.7, top_p=0.95)
+    chat_template_kwargs: dict[str, Scalar] = Field(default_factory=dict)
+    engine: dict[str, JsonValue] = Field(default_factory=dict)
+    sources: dict[str, str] = Field(min_length=1)
+    warning: str | None = None

@@ -1,0 +1,362 @@
+"""Records that pass between stages. Frozen, plain, and small where they cross a Beam edge."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from schemas.codes import QueryKind, QueryOrigin, RejectReason, Role, SampleStatus, Stage
+from schemas.geometry import Box, Point, SeenImage, Size
+
+
+class ShardKind(StrEnum):
+    """The container a shard is."""
+
+    TAR = "tar"
+    FOLDER = "folder"
+    PARQUET = "parquet"
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """A file or folder of screenshots.
+
+    Attributes:
+        uri: absolute local path or `s3://bucket/key`; a folder or prefix ends in `/`.
+        kind: its container.
+        byte_size: size of the file (0 for a folder), so that a changed shard is noticed.
+        version: ETag on S3, else empty.
+    """
+
+    uri: str
+    kind: ShardKind
+    byte_size: int = 0
+    version: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ByteRange:
+    """A named run of bytes: a slice of a tar, or a whole file or object (`offset` None)."""
+
+    name: str
+    offset: int | None
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One screenshot of a shard: where its bytes and its sidecar's bytes are.
+
+    Attributes:
+        name: unique in the shard; the raw name in the container, or `row-<n>` in Parquet.
+        image: where the image bytes are.
+        sidecar: where the sidecar's JSON bytes are, or None.
+        row: row number in a Parquet shard, else None.
+    """
+
+    name: str
+    image: ByteRange
+    sidecar: ByteRange | None = None
+    row: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something found wrong with a shard or a member while planning; becomes a reject."""
+
+    member: str | None
+    reason: RejectReason
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A slice of a shard: the atom of work, commit and resume.
+
+    Attributes:
+        unit_id: hash of the shard's URI and the members' names and sizes.
+        index: position in its shard, from 0.
+        members: at most `unit_screens` screenshots.
+        problems: what the plan found; these are rejects of this unit.
+    """
+
+    unit_id: str
+    shard: Shard
+    index: int
+    members: tuple[Member, ...]
+    problems: tuple[Problem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Lot:
+    """A run of neighbouring units handed to one worker at once: one Beam element."""
+
+    index: int
+    units: tuple[Unit, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reject:
+    """One item that could not be used: a row of `rejects`."""
+
+    stage: Stage
+    reason: RejectReason
+    detail: str
+    member: str | None = None
+    screen_id: str | None = None
+    sample_id: str | None = None
+    instruction: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TruthBox:
+    """A true box in original upright pixels, with what the sidecar says of it."""
+
+    box: Box
+    role: str | None = None
+    label: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """What is known to be right; never shown to the model, kept to evaluate.
+
+    Attributes:
+        present: whether the target is on the screen.
+        boxes: grounding: the target's box, then other boxes where a click is also right;
+            localization: every visible element.
+    """
+
+    present: bool
+    boxes: tuple[TruthBox, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One question about one screen.
+
+    Attributes:
+        index: position among the screen's queries, from 0.
+        instruction: NFC text; `instruction_raw` is what was given, when it differs.
+    """
+
+    index: int
+    kind: QueryKind
+    instruction: str
+    origin: QueryOrigin
+    instruction_raw: str | None = None
+    truth: Truth | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Where a screen comes from, as its sidecar says; None = unknown."""
+
+    app: str | None = None
+    app_version: str | None = None
+    licence: str | None = None
+    locale: str | None = None
+    html_lang: str | None = None
+    page_title: str | None = None
+    url_path: str | None = None
+    color_scheme: str | None = None
+    device_pixel_ratio: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Screen:
+    """One decoded screenshot, without its pixels.
+
+    Attributes:
+        screen_id: SHA-256 of the original bytes, hex.
+        size: upright size in pixels, after EXIF orientation.
+        orientation: EXIF orientation tag that was applied, 1 = none.
+        flags: what was noticed, for example `alpha_composited`, `size_mismatch`.
+    """
+
+    screen_id: str
+    member: Member
+    size: Size
+    image_format: str
+    image_mode: str
+    byte_size: int
+    orientation: int
+    provenance: Provenance
+    queries: tuple[Query, ...]
+    flags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A query as it is put to one model: query x prompt x model x sampling.
+
+    Attributes:
+        sample_id: hash of exactly those and the screen id.
+        prompt: the text shown to the model, after the image.
+        seen: how the shown image was made from the original.
+    """
+
+    sample_id: str
+    screen_id: str
+    query: Query
+    prompt: str
+    prompt_version: str
+    seen: SeenImage
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """One answer text as the model gave it.
+
+    Attributes:
+        finish_reason: the engine's word: `stop`, `length`, `abort`, ...
+    """
+
+    text: str
+    finish_reason: str
+    token_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The engine's reply to one request: completions, or the reason there are none."""
+
+    request_id: str
+    completions: tuple[Completion, ...] = ()
+    prompt_tokens: int = 0
+    error_reason: RejectReason | None = None
+    error_detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One located thing in original upright pixels: a point, a box, or both."""
+
+    point: Point | None = None
+    box: Box | None = None
+    label: str | None = None
+    role: Role | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """One completion, read: the output contract of every parser.
+
+    Attributes:
+        items: located things, in the order of the answer; empty unless `status` is ok.
+        flags: what was repaired or noticed, sorted.
+    """
+
+    status: SampleStatus
+    items: tuple[Item, ...] = ()
+    flags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Signals:
+    """What the k samples of one query say about certainty, each in 0..1.
+
+    Attributes:
+        agreement: share of all k samples that voted for the winning region (absence and unusable
+            answers count as votes of their own).
+        dispersion: 0 = all in one region, 1 = scattered.
+        regions: number of separate regions the points fall in.
+        usable: samples that gave a location or said absent; `total` is k.
+    """
+
+    agreement: float
+    dispersion: float
+    regions: int
+    usable: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """The consensus of one sample's completions, with its probability of being right.
+
+    Attributes:
+        candidates: every completion, read, in order; `items` is the consensus.
+        probability_source: which score gave `probability`, and whether it is calibrated.
+    """
+
+    status: SampleStatus
+    items: tuple[Item, ...]
+    flags: tuple[str, ...]
+    candidates: tuple[Parsed, ...]
+    signals: Signals
+    probability: float
+    probability_source: str
+
+
+@dataclass(frozen=True, slots=True)
+class PartRef:
+    """One committed Parquet part; `path` is relative to the dataset."""
+
+    table: str
+    path: str
+    rows: int
+    byte_size: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class UnitCounts:
+    """The counts of one unit; they add up, see `balanced`.
+
+    Attributes:
+        members: images the plan listed, plus problems the plan found.
+        members_rejected: of these, how many became rejects.
+        queries: questions asked of the unit's screens.
+        queries_rejected: of these, how many became rejects.
+        statuses: samples by `SampleStatus`; `routes`: samples by `Route`.
+        rejects: rows of `rejects` by reason.
+    """
+
+    members: int = 0
+    screens: int = 0
+    members_rejected: int = 0
+    queries: int = 0
+    samples: int = 0
+    queries_rejected: int = 0
+    notices: int = 0
+    annotation_rows: int = 0
+    prompt_tokens: int = 0
+    output_tokens: int = 0
+    truth_judged: int = 0
+    truth_hits: int = 0
+    statuses: dict[str, int] = field(default_factory=dict)
+    routes: dict[str, int] = field(default_factory=dict)
+    rejects: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def balanced(self) -> bool:
+        """Whether in = out + rejected at both levels, and the tallies agree."""
+        return (
+            self.members == self.screens + self.members_rejected
+            and self.queries == self.samples + self.queries_rejected
+            and sum(self.statuses.values()) == self.samples
+            and sum(self.routes.values()) == self.samples
+            and sum(self.rejects.values())
+            == self.members_rejected + self.queries_rejected + self.notices
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CommitRecord:
+    """The proof that a unit exists: what leaves the worker, and what readers follow.
+
+    Attributes:
+        fingerprint: hash of everything that shapes rows; a dataset holds only one.
+        seconds: wall time from the unit's first request to its commit.
+    """
+
+    unit_id: str
+    unit_index: int
+    shard: str
+    fingerprint: str
+    schema_version: str
+    parts: tuple[PartRef, ...]
+    counts: UnitCounts
+    seconds: float
+    reused: bool = False
