@@ -224,6 +224,7 @@ class Answer:
     request_id: str
     completions: tuple[Completion, ...] = ()
     prompt_tokens: int = 0
+    cached_tokens: int = 0
     error_reason: RejectReason | None = None
     error_detail: str = ""
 
@@ -343,12 +344,35 @@ class UnitCounts:
 
 
 @dataclass(frozen=True, slots=True)
+class WorkerStats:
+    """What the worker spent on a unit; volatile, unlike everything else in a commit record.
+
+    Attributes:
+        seconds: wall time from the unit's first read to its commit; units overlap.
+        engine_busy_seconds: time with at least one request in the engine since the worker's
+            previous commit, so that the sum over units is the engine's busy time.
+        engine_start_seconds: time the engine took to start, on the worker's first unit, else 0.
+        peak_memory_bytes: largest resident memory of the worker and its children so far.
+        cached_tokens: prompt tokens the engine did not have to compute again.
+    """
+
+    engine: str = ""
+    engine_version: str = ""
+    pid: int = 0
+    seconds: float = 0.0
+    engine_busy_seconds: float = 0.0
+    engine_start_seconds: float = 0.0
+    peak_memory_bytes: int = 0
+    cached_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class CommitRecord:
     """The proof that a unit exists: what leaves the worker, and what readers follow.
 
     Attributes:
         fingerprint: hash of everything that shapes rows; a dataset holds only one.
-        seconds: wall time from the unit's first request to its commit.
+        reused: whether the unit was there already; only ever true in memory.
     """
 
     unit_id: str
@@ -358,5 +382,5 @@ class CommitRecord:
     schema_version: str
     parts: tuple[PartRef, ...]
     counts: UnitCounts
-    seconds: float
+    worker: WorkerStats = WorkerStats()
     reused: bool = False
