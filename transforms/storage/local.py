@@ -1,0 +1,158 @@
+"""Files on a local or mounted disk."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat as stat_module
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from schemas.errors import StorageError
+from transforms.storage.base import (
+    READ_AHEAD,
+    TEMP_PREFIX,
+    ObjectDeniedError,
+    ObjectMissingError,
+    ObjectStat,
+)
+
+_MISSING = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
+
+
+@dataclass(frozen=True)
+class LocalStorage:
+    """`Storage` on absolute paths. Versions are empty: a changed file is noticed by its size."""
+
+    def read(self, uri: str) -> bytes:
+        """The whole file."""
+        with _errors("read", uri):
+            return _path(uri).read_bytes()
+
+    def read_range(self, uri: str, offset: int, size: int, version: str = "") -> bytes:  # noqa: ARG002 - local files have no version
+        """`size` bytes from `offset`."""
+        with _errors("read", uri), _path(uri).open("rb") as file:
+            file.seek(offset)
+            return file.read(size)
+
+    def open(self, uri: str, version: str = "", read_ahead: int = READ_AHEAD) -> BinaryIO:  # noqa: ARG002 - the disk cache does it
+        """The file, open for reading."""
+        with _errors("open", uri):
+            return _path(uri).open("rb")
+
+    def stat(self, uri: str) -> ObjectStat:
+        """Size of the file."""
+        with _errors("stat", uri):
+            status = _path(uri).stat()
+        if not stat_module.S_ISREG(status.st_mode):
+            raise ObjectMissingError(f"{uri}: not a regular file")
+        return ObjectStat(uri, status.st_size)
+
+    def exists(self, uri: str) -> bool:
+        """Whether there is a regular file."""
+        with _errors("stat", uri):
+            return _path(uri).is_file()
+
+    def is_folder(self, uri: str) -> bool:
+        """Whether there is a folder."""
+        with _errors("stat", uri):
+            return _path(uri).is_dir()
+
+    def children(self, uri: str) -> list[str]:
+        """Files and folders directly in the folder."""
+        with _errors("list", uri), os.scandir(_path(uri)) as entries:
+            return sorted(e.path + "/" if e.is_dir() else e.path for e in entries)
+
+    def list(self, prefix: str) -> Iterator[ObjectStat]:
+        """Every regular file below the folder; links to folders are followed, once each."""
+        with _errors("list", prefix):
+            found = sorted(_walk(prefix.rstrip("/") or "/", set()), key=lambda file: file.uri)
+        yield from found
+
+    def write_atomic(self, uri: str, data: bytes) -> None:
+        """Write beside the target, flush to disk, rename over it, flush the folder."""
+        with _errors("write", uri):
+            temp = _write_temp(_path(uri), data)
+            try:
+                temp.replace(_path(uri))
+            except OSError:
+                temp.unlink(missing_ok=True)
+                raise
+            _flush_folder(_path(uri).parent)
+
+    def create(self, uri: str, data: bytes) -> bool:
+        """As `write_atomic`, but a hard link gives the name, which fails where it is taken."""
+        target = _path(uri)
+        with _errors("create", uri):
+            temp = _write_temp(target, data)
+            try:
+                os.link(temp, target)
+            except FileExistsError:
+                return False
+            finally:
+                temp.unlink(missing_ok=True)
+            _flush_folder(target.parent)
+        return True
+
+    def delete(self, uri: str) -> None:
+        """Remove the file."""
+        with _errors("delete", uri):
+            _path(uri).unlink(missing_ok=True)
+
+
+def _path(uri: str) -> Path:
+    if not uri.startswith("/"):
+        raise StorageError(f"{uri}: not an absolute local path")
+    return Path(uri)
+
+
+@contextmanager
+def _errors(action: str, uri: str) -> Iterator[None]:
+    try:
+        yield
+    except _MISSING as error:
+        raise ObjectMissingError(f"{uri}: cannot {action}: {error.strerror}") from error
+    except PermissionError as error:
+        raise ObjectDeniedError(f"{uri}: cannot {action}: {error.strerror}") from error
+    except (OSError, ValueError) as error:  # ValueError: a NUL byte in the path
+        raise StorageError(f"{uri}: cannot {action}: {error}") from error
+
+
+def _walk(folder: str, seen: set[tuple[int, int]]) -> Iterator[ObjectStat]:
+    status = Path(folder).stat()
+    if (status.st_dev, status.st_ino) in seen:
+        return
+    seen.add((status.st_dev, status.st_ino))
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir():
+                yield from _walk(entry.path, seen)
+            elif entry.is_file() and not entry.name.startswith(TEMP_PREFIX):
+                yield ObjectStat(entry.path, entry.stat().st_size)
+
+
+def _write_temp(target: Path, data: bytes) -> Path:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temp = target.parent / f"{TEMP_PREFIX}{os.getpid()}-{secrets.token_hex(6)}"
+    try:
+        with temp.open("xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError:
+        temp.unlink(missing_ok=True)
+        raise
+    return temp
+
+
+def _flush_folder(folder: Path) -> None:
+    """Make a rename survive a power cut; some mounted file systems refuse, which is no error."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -1,0 +1,62 @@
+"""URIs: local absolute paths (no scheme) and `s3://bucket/key`, always raw."""
+
+from __future__ import annotations
+
+import os
+import re
+from urllib.parse import unquote
+
+from schemas.errors import ConfigError
+from transforms.storage.base import Storage
+from transforms.storage.local import LocalStorage
+
+S3_SCHEME = "s3://"
+_SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*)://")
+
+
+def storage_for(uri: str, s3_endpoint: str | None = None) -> Storage:
+    """The store that holds `uri`.
+
+    Args:
+        uri: local path, `file://` URL or `s3://bucket/key`.
+        s3_endpoint: address of an S3-compatible server; None is Amazon S3.
+
+    Raises:
+        ConfigError: if the scheme is another one.
+    """
+    if uri.startswith(S3_SCHEME):
+        from transforms.storage.s3 import S3Storage
+
+        return S3Storage(s3_endpoint)
+    normalize_uri(uri)
+    return LocalStorage()
+
+
+def normalize_uri(uri: str) -> str:
+    """`uri` as the project writes it: an absolute local path, or `s3://bucket/key` unchanged.
+
+    A trailing `/` is kept: it marks a folder. `file://` URLs are percent-decoded.
+
+    Raises:
+        ConfigError: if the scheme is neither `s3` nor `file`.
+    """
+    if uri.startswith(S3_SCHEME):
+        return uri
+    scheme = _SCHEME.match(uri)
+    if scheme and scheme[1].lower() == "file":
+        rest = uri[len("file://") :]
+        return normalize_uri(unquote(rest.removeprefix("localhost")))
+    if scheme:
+        raise ConfigError(f"{uri}: {scheme[1]}:// is not supported; use a local path or s3://")
+    path = os.path.abspath(os.path.expanduser(uri))  # noqa: PTH100, PTH111 - Path drops a final "/"
+    return path + "/" if uri.endswith("/") and path != "/" else path
+
+
+def join_uri(base: str, *names: str) -> str:
+    """`base` and `names` joined with single slashes; names may themselves hold slashes."""
+    return "/".join([base.rstrip("/"), *names]) if names else base
+
+
+def parent_uri(uri: str) -> str:
+    """The folder that holds `uri`, ending in `/`."""
+    return uri.rstrip("/").rpartition("/")[0] + "/"
