@@ -68,6 +68,11 @@ class Problem:
     reason: RejectReason
     detail: str
 
+    @property
+    def is_member(self) -> bool:
+        """Whether it stands for a member or a shard, rather than for a query without a screen."""
+        return self.reason is not RejectReason.QUERY_UNMATCHED
+
 
 @dataclass(frozen=True, slots=True)
 class Unit:

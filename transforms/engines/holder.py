@@ -1,0 +1,60 @@
+"""One engine per process: started once, owned by the thread that started it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass
+
+from schemas.errors import EngineError
+from transforms.engines.base import Engine, EngineFactory
+from transforms.engines.clock import BusyClock
+
+
+@dataclass(slots=True)
+class HeldEngine:
+    """The process's engine with its clock.
+
+    Attributes:
+        start_seconds: time the engine took to start; set to 0 once it has been reported.
+    """
+
+    engine: Engine
+    owner: int
+    clock: BusyClock
+    start_seconds: float
+
+
+_lock = threading.Lock()
+_held: list[HeldEngine] = []
+
+
+def hold_engine(factory: EngineFactory) -> HeldEngine:
+    """The process's engine, started by the first call.
+
+    An engine on a GPU takes all its memory, and vLLM aborts the process when two threads use it,
+    so a second thread is refused rather than served.
+
+    Raises:
+        EngineError: if the engine cannot start, or another thread of this process owns it.
+    """
+    with _lock:
+        if _held:
+            if _held[0].owner != threading.get_ident():
+                raise EngineError(
+                    "the engine belongs to another thread of this process; "
+                    "run Beam with one worker thread per process (--direct_num_workers=1)"
+                )
+            return _held[0]
+        started = time.monotonic()
+        engine = factory()
+        seconds = time.monotonic() - started
+        _held.append(HeldEngine(engine, threading.get_ident(), BusyClock(), seconds))
+        return _held[0]
+
+
+def release_engine() -> None:
+    """Close the process's engine, if there is one; its child processes are reaped."""
+    with _lock:
+        while _held:
+            _held.pop().engine.close()

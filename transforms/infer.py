@@ -1,0 +1,119 @@
+"""Requests to answers: the engine is always fed from the next unit while the last one finishes."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterator
+
+from schemas.records import Answer, Screen, Unit
+from transforms.engines.base import Engine, EngineRequest
+from transforms.engines.clock import BusyClock
+from transforms.prefetch import Prefetch
+from transforms.work import AnsweredUnit, Ask, Asked, ComposeEvent, Question, Refused, UnitEnd
+
+IDLE_WAIT = 0.02
+"""Seconds to wait for the next screen when the engine has nothing to do."""
+
+
+class _Desk:
+    """The units in work and where each answer belongs."""
+
+    def __init__(self) -> None:
+        self._units: dict[str, AnsweredUnit] = {}
+        self._waiting: dict[str, set[str]] = {}
+        self._owner: dict[str, str] = {}
+        self._closed: set[str] = set()
+        self.in_flight = 0
+        self.done: deque[AnsweredUnit] = deque()
+
+    def unit(self, unit: Unit) -> AnsweredUnit:
+        key = unit.unit_id
+        if key not in self._units:
+            self._units[key] = AnsweredUnit(unit, started=time.monotonic())
+            self._waiting[key] = set()
+        return self._units[key]
+
+    def expect(self, unit: Unit, screen: Screen, ask: Ask) -> None:
+        request = ask.request
+        question = Question(screen, ask.sample, ask.task, request.sampling, request.n, request.seed)
+        self.unit(unit).questions.append(question)
+        self._owner[request.request_id] = unit.unit_id
+        self._waiting[unit.unit_id].add(request.request_id)
+
+    def close(self, unit: Unit) -> None:
+        self.unit(unit)
+        self._closed.add(unit.unit_id)
+        self._finish(unit.unit_id)
+
+    def receive(self, answer: Answer) -> None:
+        key = self._owner.pop(answer.request_id)
+        self.in_flight -= 1
+        self._units[key].answers[answer.request_id] = answer
+        self._waiting[key].discard(answer.request_id)
+        self._finish(key)
+
+    def _finish(self, key: str) -> None:
+        if key in self._closed and not self._waiting[key]:
+            self._closed.discard(key)
+            del self._waiting[key]
+            self.done.append(self._units.pop(key))
+
+
+def infer(
+    events: Prefetch[ComposeEvent], engine: Engine, clock: BusyClock
+) -> Iterator[AnsweredUnit]:
+    """Ask everything that `events` brings; yield each unit when its last answer is in.
+
+    Requests of one screen are submitted one after another, so that the engine's prefix and image
+    caches hit. The engine is stepped whenever it has work, and fed whenever it has room; only
+    when it has nothing at all does this wait for the reader. Units may finish out of order.
+
+    Raises:
+        EngineError: when the engine cannot go on.
+    """
+    desk = _Desk()
+    pending: deque[EngineRequest] = deque()
+    while not (events.exhausted and not pending and not desk.in_flight):
+        _fill(events, engine, desk, pending, clock)
+        if desk.in_flight:
+            for answer in engine.collect():
+                desk.receive(answer)
+        if not desk.in_flight:
+            clock.stop()
+        while desk.done:
+            yield desk.done.popleft()
+
+
+def _fill(
+    events: Prefetch[ComposeEvent],
+    engine: Engine,
+    desk: _Desk,
+    pending: deque[EngineRequest],
+    clock: BusyClock,
+) -> None:
+    """Submit until the engine is full or nothing more is ready."""
+    while desk.in_flight < engine.info.max_in_flight:
+        if pending:
+            clock.start()
+            engine.submit(pending.popleft())
+            desk.in_flight += 1
+            continue
+        event = events.poll(0.0 if desk.in_flight else IDLE_WAIT)
+        if event is None:
+            return
+        _take(event, desk, pending)
+
+
+def _take(event: ComposeEvent, desk: _Desk, pending: deque[EngineRequest]) -> None:
+    record = desk.unit(event.unit)
+    match event:
+        case Asked():
+            record.screens.append(event.screen)
+            for ask in event.asks:
+                desk.expect(event.unit, event.screen, ask)
+                pending.append(ask.request)
+        case Refused():
+            record.refused.append(event)
+        case UnitEnd():
+            desk.close(event.unit)

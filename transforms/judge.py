@@ -1,0 +1,80 @@
+"""Answers to judged samples: parse, score, route, and compare with truth where there is any."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from schemas.codes import RejectReason, Stage
+from schemas.geometry import FrameKind
+from schemas.records import Answer, Reject
+from transforms.evaluate import truth_hit
+from transforms.parse import parse_answer
+from transforms.route import RouteSettings, route_sample
+from transforms.score import score_answers
+from transforms.work import AnsweredUnit, Judged, JudgedUnit, Question, Refused
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeSettings:
+    """How answers are read and decided upon.
+
+    Attributes:
+        frame: the convention of the model's coordinates.
+    """
+
+    frame: FrameKind
+    route: RouteSettings
+
+
+def judge(units: Iterable[AnsweredUnit], settings: JudgeSettings) -> Iterator[JudgedUnit]:
+    """Read, score and route every answer; a failed request becomes a reject of its unit."""
+    for work in units:
+        judged: list[Judged] = []
+        refused = list(work.refused)
+        for question in work.questions:
+            answer = work.answers[question.sample.sample_id]
+            if answer.error_reason is not None:
+                refused.append(_refused(work, question, answer, answer.error_reason))
+            else:
+                judged.append(_judge(question, answer, settings))
+        yield JudgedUnit(
+            work.unit, work.started, tuple(work.screens), tuple(judged), tuple(refused)
+        )
+
+
+def _judge(question: Question, answer: Answer, settings: JudgeSettings) -> Judged:
+    sample = question.sample
+    parsed = [
+        parse_answer(
+            completion.text,
+            completion.finish_reason,
+            question.task.answer_format,
+            settings.frame,
+            sample.seen,
+        )
+        for completion in answer.completions
+    ]
+    scored = score_answers(sample.query.kind, parsed)
+    return Judged(
+        question=question,
+        answer=answer,
+        scored=scored,
+        route=route_sample(sample.sample_id, scored, settings.route),
+        truth_hit=truth_hit(sample.query, scored),
+    )
+
+
+def _refused(
+    work: AnsweredUnit, question: Question, answer: Answer, reason: RejectReason
+) -> Refused:
+    reject = Reject(
+        stage=Stage.INFER,
+        reason=reason,
+        detail=answer.error_detail,
+        member=question.screen.member.name,
+        screen_id=question.screen.screen_id,
+        sample_id=question.sample.sample_id,
+        instruction=question.sample.query.instruction,
+    )
+    return Refused(work.unit, reject, is_query=True)

@@ -1,0 +1,151 @@
+"""Units to decoded screens: read bytes, decode pixels, join the sidecar and the queries."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal, TypeAlias
+
+from schemas.codes import QueryKind, QueryOrigin, Stage
+from schemas.errors import MemberRejected
+from schemas.ids import sha256_hex
+from schemas.records import Query, Reject, Screen, Truth, Unit
+from transforms.decode import DecodedImage, decode_image
+from transforms.prefetch import parallel_flat_map
+from transforms.queries import QueriesFile
+from transforms.shards import RawScreen, read_unit
+from transforms.sidecar import Sidecar, parse_sidecar
+from transforms.work import Decoded, DecodeEvent, Refused, UnitEnd
+
+ENUMERATE_INSTRUCTION = "Todos los elementos de la interfaz"
+"""The localization query, "all elements", as it is put in the prompt and shown to reviewers."""
+
+DECODE_AHEAD = 8
+"""Screens decoded ahead of their turn: enough to hide a slow one, few enough to bound memory."""
+
+RawEvent: TypeAlias = "tuple[Unit, RawScreen] | Refused | UnitEnd"
+EnumerateMode: TypeAlias = Literal["auto", "always", "never"]
+
+
+@dataclass(frozen=True, slots=True)
+class LoadSettings:
+    """How screens are read.
+
+    Attributes:
+        max_pixels: limit of one image before it is decoded.
+        enumerate_elements: ask the localization query always, never, or (`auto`) of screens
+            without a query of their own.
+        can_enumerate: whether the profile has a localization task.
+        queries: the queries file, or None.
+    """
+
+    max_pixels: int
+    enumerate_elements: EnumerateMode
+    can_enumerate: bool
+    queries: QueriesFile | None = None
+    s3_endpoint: str | None = None
+
+
+def read(units: Iterable[Unit], settings: LoadSettings) -> Iterator[RawEvent]:
+    """The bytes of every member, and the rejects of the plan and of reading."""
+    for unit in units:
+        for problem in unit.problems:
+            reject = Reject(Stage.PLAN, problem.reason, problem.detail, problem.member)
+            is_query = not problem.is_member
+            yield Refused(unit, reject, not is_query, is_query, before_screen=is_query)
+        for item in read_unit(unit, settings.s3_endpoint):
+            if isinstance(item, Reject):
+                yield Refused(unit, item, is_member=True)
+            else:
+                yield unit, item
+        yield UnitEnd(unit)
+
+
+def decode(
+    events: Iterable[RawEvent], settings: LoadSettings, executor: Executor
+) -> Iterator[DecodeEvent]:
+    """Pixels and queries of every screen, decoded on `executor`, in order."""
+    return parallel_flat_map(executor, partial(_decode, settings), events, DECODE_AHEAD)
+
+
+def _decode(settings: LoadSettings, event: RawEvent) -> list[DecodeEvent]:
+    if not isinstance(event, tuple):
+        return [event]
+    unit, raw = event
+    try:
+        decoded = decode_image(raw.data, settings.max_pixels)
+    except MemberRejected as error:
+        return [_refused(unit, raw, Stage.DECODE, error)]
+    sidecar = parse_sidecar(raw.sidecar)
+    screen = _screen(unit, raw, decoded, sidecar, settings)
+    return [*_sidecar_rejects(unit, raw, screen, sidecar), Decoded(unit, screen, decoded.image)]
+
+
+def _refused(unit: Unit, raw: RawScreen, stage: Stage, error: MemberRejected) -> Refused:
+    reject = Reject(
+        stage, error.reason, error.detail, raw.member.name, screen_id=sha256_hex(raw.data)
+    )
+    return Refused(unit, reject, is_member=True)
+
+
+def _sidecar_rejects(
+    unit: Unit, raw: RawScreen, screen: Screen, sidecar: Sidecar
+) -> Iterator[Refused]:
+    """Refused queries count as queries; a sidecar that cannot be read is a notice."""
+    for reject in sidecar.rejects:
+        named = dataclasses.replace(reject, member=raw.member.name, screen_id=screen.screen_id)
+        is_query = reject.instruction is not None
+        yield Refused(unit, named, is_query=is_query, before_screen=is_query)
+
+
+def _screen(
+    unit: Unit,
+    raw: RawScreen,
+    decoded: DecodedImage,
+    sidecar: Sidecar,
+    settings: LoadSettings,
+) -> Screen:
+    flags = set(decoded.flags) | set(sidecar.flags)
+    if sidecar.image_size is not None and sidecar.image_size != decoded.size:
+        flags.add("sidecar_size_differs")
+    queries = _queries(unit, raw, sidecar, settings)
+    if not queries:
+        flags.add("no_queries")
+    return Screen(
+        screen_id=sha256_hex(raw.data),
+        member=raw.member,
+        size=decoded.size,
+        image_format=decoded.image_format,
+        image_mode=decoded.image_mode,
+        byte_size=len(raw.data),
+        orientation=decoded.orientation,
+        provenance=sidecar.provenance,
+        queries=queries,
+        flags=tuple(sorted(flags)),
+    )
+
+
+def _queries(
+    unit: Unit, raw: RawScreen, sidecar: Sidecar, settings: LoadSettings
+) -> tuple[Query, ...]:
+    queries = list(sidecar.queries)
+    if settings.queries is not None:
+        queries += settings.queries.for_member(unit.shard.uri, raw.member.name)
+    wanted = settings.enumerate_elements
+    if settings.can_enumerate and (wanted == "always" or (wanted == "auto" and not queries)):
+        queries.append(_enumerate_query(sidecar))
+    return tuple(dataclasses.replace(query, index=i) for i, query in enumerate(queries))
+
+
+def _enumerate_query(sidecar: Sidecar) -> Query:
+    truth = Truth(present=True, boxes=sidecar.elements) if sidecar.elements else None
+    return Query(
+        index=0,
+        kind=QueryKind.LOCALIZATION,
+        instruction=ENUMERATE_INSTRUCTION,
+        origin=QueryOrigin.ENUMERATE,
+        truth=truth,
+    )

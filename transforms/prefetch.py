@@ -1,0 +1,104 @@
+"""Work ahead of the engine: ordered parallel maps and a bounded background reader."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor, Future
+from typing import Generic, TypeVar
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+def parallel_flat_map(
+    executor: Executor, function: Callable[[A], Iterable[B]], items: Iterable[A], ahead: int
+) -> Iterator[B]:
+    """`function` over `items` on a pool, results in the order of `items`, at most `ahead` waiting.
+
+    Pillow and zlib release the GIL, so threads are enough for decoding and resizing.
+    """
+    waiting: deque[Future[Iterable[B]]] = deque()
+    for item in items:
+        waiting.append(executor.submit(function, item))
+        if len(waiting) >= ahead:
+            yield from waiting.popleft().result()
+    while waiting:
+        yield from waiting.popleft().result()
+
+
+class _End:
+    """The producer is done, or died of `error`."""
+
+    def __init__(self, error: BaseException | None = None) -> None:
+        self.error = error
+
+
+class Prefetch(Generic[A]):
+    """Iterates a source in a thread of its own, at most `depth` items ahead of the consumer.
+
+    The consumer is the thread that owns the engine: `poll` never blocks, so that it can go on
+    stepping the engine while the next screens are read and decoded. An error in the source is
+    raised in the consumer, after the items that came before it.
+    """
+
+    def __init__(self, source: Iterable[A], depth: int) -> None:
+        self._queue: queue.Queue[A | _End] = queue.Queue(maxsize=depth)
+        self._stopped = threading.Event()
+        self._end: _End | None = None
+        self._thread = threading.Thread(
+            target=self._produce, args=(source,), name="pantalla-prefetch", daemon=True
+        )
+        self._thread.start()
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the source is done and everything of it was handed out."""
+        return self._end is not None
+
+    def poll(self, timeout: float = 0.0) -> A | None:
+        """The next item, or None when there is none within `timeout` seconds.
+
+        Raises:
+            Exception: whatever the source raised.
+        """
+        if self._end is not None:
+            return None
+        try:
+            item = self._queue.get(block=timeout > 0, timeout=timeout or None)
+        except queue.Empty:
+            return None
+        if not isinstance(item, _End):
+            return item
+        self._end = item
+        if item.error is not None:
+            raise item.error
+        return None
+
+    def close(self) -> None:
+        """Stop the producer and wait for it; unread items are dropped."""
+        self._stopped.set()
+        while self._thread.is_alive():
+            self.poll(0.05)
+        self._thread.join()
+
+    def _produce(self, source: Iterable[A]) -> None:
+        end = _End()
+        try:
+            for item in source:
+                if not self._put(item):
+                    return
+        except BaseException as error:  # noqa: BLE001 - carried to the consumer, which raises it
+            end = _End(error)
+        self._put(end)
+
+    def _put(self, item: A | _End) -> bool:
+        while not self._stopped.is_set():
+            try:
+                self._queue.put(item, timeout=0.1)
+            except queue.Full:
+                continue
+            return True
+        return False
