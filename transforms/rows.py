@@ -13,7 +13,7 @@ from schemas.geometry import Box, FrameKind, Point
 from schemas.records import Item, Parsed, Screen, Truth
 from transforms.work import Judged, JudgedUnit, Question
 
-Cell: TypeAlias = "str | int | float | bool | None | Sequence[Cell] | Mapping[str, Cell]"
+Cell: TypeAlias = "str | int | float | bool | Sequence[Cell] | Mapping[str, Cell] | None"
 Row: TypeAlias = "dict[str, Cell]"
 
 

@@ -21,8 +21,9 @@ def score_answers(kind: QueryKind, parsed: Sequence[Parsed]) -> Scored:
     """The consensus of the k answers to one query.
 
     Grounding answers vote for regions, and the consensus is the answer that agrees best with the
-    others of the winning region: one the model gave, not a mean that it never said. "absent" is a region of its own, and so is each answer
-    without geometry. Localization is asked once and passes through with no evidence of certainty.
+    others of the winning region: one the model gave, not a mean that it never said. "absent" is a
+    region of its own, and so is each answer without geometry. Localization is asked once and
+    passes through with no evidence of certainty.
 
     Args:
         kind: what was asked.
@@ -38,7 +39,7 @@ def score_answers(kind: QueryKind, parsed: Sequence[Parsed]) -> Scored:
 
 
 def succession(votes: int, total: int) -> float:
-    """Laplace's rule of succession, `(votes + 1) / (total + 2)`: unanimity of few is not certainty."""
+    """Laplace's rule of succession, `(votes + 1) / (total + 2)`: few that agree prove little."""
     return (votes + 1) / (total + 2)
 
 

@@ -1,0 +1,87 @@
+"""One lot on one worker: the eight stages, composed in one place."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+from pipeline.memory import peak_memory_bytes
+from pipeline.settings import WorkerSettings
+from pipeline.stopping import stop_requested
+from schemas.records import CommitRecord, Lot, Unit, WorkerStats
+from transforms.ask import compose
+from transforms.commit import DatasetWriter
+from transforms.counts import count_unit
+from transforms.engines.holder import HeldEngine, hold_engine
+from transforms.infer import infer
+from transforms.judge import judge
+from transforms.load import decode, read
+from transforms.prefetch import Prefetch
+from transforms.rows import RowSettings, annotation_rows, reject_rows, screen_rows, to_table
+from transforms.work import JudgedUnit
+
+
+def annotate_lot(lot: Lot, settings: WorkerSettings) -> Iterator[CommitRecord]:
+    """Annotate and commit the units of a lot; yields a record as each unit becomes real.
+
+    Reading, decoding and composing run ahead in threads; this thread owns the engine and writes.
+    A unit that is committed already is skipped, so any runner may repeat a lot.
+
+    Raises:
+        EngineError: if the engine cannot start or go on.
+        StorageError: if a part cannot be written.
+    """
+    held = hold_engine(settings.engine_factory)
+    writer = settings.writer
+    with ThreadPoolExecutor(settings.decode_threads, "pantalla-decode") as pool:
+        units = pending_units(lot.units, writer)
+        loaded = read(units, settings.load)
+        decoded = decode(loaded, settings.load, pool)
+        composed = compose(decoded, settings.compose, pool)
+        events = Prefetch(composed, settings.prefetch_screens)
+        try:
+            answered = infer(events, held.engine, held.clock)
+            judged = judge(answered, settings.judge)
+            yield from commit(judged, writer, settings.row_settings(held.engine.info), held)
+        finally:
+            events.close()
+
+
+def pending_units(units: Iterable[Unit], writer: DatasetWriter) -> Iterator[Unit]:
+    """The units that have no commit record yet, until the job is asked to stop."""
+    for unit in units:
+        if stop_requested():
+            return
+        if writer.find(unit.unit_id) is None:
+            yield unit
+
+
+def commit(
+    units: Iterable[JudgedUnit], writer: DatasetWriter, rows: RowSettings, held: HeldEngine
+) -> Iterator[CommitRecord]:
+    """Write each unit's tables and its commit record."""
+    for unit in units:
+        annotations = annotation_rows(unit, rows)
+        tables = {
+            "annotations": to_table("annotations", annotations),
+            "screens": to_table("screens", screen_rows(unit)),
+            "rejects": to_table("rejects", reject_rows(unit)),
+        }
+        counts = count_unit(unit, len(annotations))
+        yield writer.commit(unit.unit, tables, counts, _worker_stats(unit, rows, held))
+
+
+def _worker_stats(unit: JudgedUnit, rows: RowSettings, held: HeldEngine) -> WorkerStats:
+    start_seconds, held.start_seconds = held.start_seconds, 0.0
+    return WorkerStats(
+        engine=rows.engine,
+        engine_version=rows.engine_version,
+        pid=os.getpid(),
+        seconds=time.monotonic() - unit.started,
+        engine_busy_seconds=held.clock.take(),
+        engine_start_seconds=start_seconds,
+        peak_memory_bytes=peak_memory_bytes(),
+        cached_tokens=sum(entry.answer.cached_tokens for entry in unit.judged),
+    )

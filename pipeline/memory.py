@@ -1,0 +1,27 @@
+"""Memory of this process and its children."""
+
+from __future__ import annotations
+
+import resource
+
+import psutil
+
+
+def peak_memory_bytes() -> int:
+    """Largest resident memory of this process so far plus what its children hold now, in bytes.
+
+    The engine lives in a child process, whose own peak the kernel tells only after its death.
+    """
+    process = psutil.Process()
+    total = _peak_rss(process)
+    for child in process.children(recursive=True):
+        try:
+            total += child.memory_info().rss
+        except psutil.NoSuchProcess:
+            continue
+    return total
+
+
+def _peak_rss(process: psutil.Process) -> int:
+    # ru_maxrss is in KiB on Linux, the only platform this project supports.
+    return max(process.memory_info().rss, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)

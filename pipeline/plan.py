@@ -1,0 +1,64 @@
+"""The plan: which shards, units and lots there are, listed once before anything runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pipeline.config import JobConfig
+from schemas.errors import InputError
+from schemas.records import Lot, Problem, Shard, Unit
+from transforms.queries import load_queries
+from transforms.shards import index_shard, list_shards, make_lots, split_units
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything the job will read, in a fixed order.
+
+    Attributes:
+        queries_sha256: hash of the queries file, or empty.
+    """
+
+    shards: tuple[Shard, ...]
+    units: tuple[Unit, ...]
+    queries_sha256: str = ""
+
+    @property
+    def members(self) -> int:
+        """Screenshots in the plan."""
+        return sum(len(unit.members) for unit in self.units)
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """What was found wrong while listing; each becomes a reject."""
+        return tuple(problem for unit in self.units for problem in unit.problems)
+
+    def lots(self, done: frozenset[str], lot_units: int) -> list[Lot]:
+        """The units that are not in `done`, as lots of at most `lot_units`."""
+        return make_lots([unit for unit in self.units if unit.unit_id not in done], lot_units)
+
+
+def make_plan(config: JobConfig) -> Plan:
+    """List shards and their members; no pixel is read and no model is loaded.
+
+    Raises:
+        InputError: if a pattern matches nothing, or nothing at all is found.
+        ConfigError: if the queries file has a bad line.
+    """
+    source = config.input
+    shards = list_shards(source.shards, source.s3_endpoint)
+    units: list[Unit] = []
+    for shard in shards:
+        units += split_units(shard, index_shard(shard, source.s3_endpoint), source.unit_screens)
+    if not units:
+        raise InputError(f"no screenshot in {', '.join(source.shards)}")
+    if source.queries is None:
+        return Plan(tuple(shards), tuple(units))
+    queries = load_queries(source.queries, source.s3_endpoint)
+    units[0] = _with_problems(units[0], queries.unmatched(units))
+    return Plan(tuple(shards), tuple(units), queries.sha256)
+
+
+def _with_problems(unit: Unit, problems: list[Problem]) -> Unit:
+    """Queries that match no screen are rejects of the first unit: nothing is lost in silence."""
+    return Unit(unit.unit_id, unit.shard, unit.index, unit.members, unit.problems + tuple(problems))
