@@ -1,0 +1,1 @@
+"""The `pantalla` command line: one file per verb."""

@@ -1,0 +1,78 @@
+"""The `pantalla` command. Verbs import what is heavy inside themselves: help must be instant."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from pipeline.cli.demo import demo
+from pipeline.cli.errors import exit_code, message
+from pipeline.cli.plan import plan
+from pipeline.cli.profiles import profiles_app
+from pipeline.cli.push import push
+from pipeline.cli.run import run
+from pipeline.cli.show import show
+from pipeline.cli.studio import studio
+from schemas.errors import PantallaError
+
+app = typer.Typer(
+    name="pantalla",
+    help="Grounding and localization annotations for screenshots in Spanish.",
+    epilog="Start with `pantalla demo`. `pantalla VERB --help` says more about one verb.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"pantalla {version('pantalla')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show the traceback of an error, and library logs.")
+    ] = False,
+) -> None:
+    """Grounding and localization annotations for screenshots in Spanish."""
+
+
+for _verb in (demo, plan, run, show, push, studio):
+    app.command()(_verb)
+app.add_typer(profiles_app, name="profiles")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and exit with the codes of the design.
+
+    Args:
+        arguments: without the program's name; default: those of the process.
+    """
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    own = words.index("--") if "--" in words else len(words)
+    debug = "--debug" in words[:own]
+    words = [word for i, word in enumerate(words) if i >= own or word != "--debug"]
+    try:
+        app(args=words, prog_name="pantalla")
+    except PantallaError as error:
+        if debug:
+            raise
+        typer.echo(f"pantalla: {message(error)}", err=True)
+        sys.exit(exit_code(error))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,158 @@
+"""The figures of a run, made once; JSON, text and page only tell them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline.config import CostConfig
+from pipeline.dataset import Dataset
+from pipeline.report.accuracy import COLUMNS, Accuracy, AccuracyTally
+from pipeline.report.stats import RunStats
+from schemas.codes import Route
+from schemas.records import UnitCounts
+
+HISTOGRAM_BINS = 20
+_COLUMNS = (*COLUMNS, "probability", "model")
+
+
+@dataclass(frozen=True, slots=True)
+class Speeds:
+    """How fast this run was; None where it did nothing.
+
+    Attributes:
+        screens_per_second: over the whole wall time, engine start included.
+        samples_per_second: likewise.
+        output_tokens_per_second: generated tokens over the time an engine was busy.
+        total_tokens_per_second: prompt and generated tokens over the same time.
+        engine_busy_share: engine-busy time over the time that engines were up, 0..1.
+    """
+
+    screens_per_second: float | None
+    samples_per_second: float | None
+    output_tokens_per_second: float | None
+    total_tokens_per_second: float | None
+    engine_busy_share: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What this run cost at the configured price of a machine hour.
+
+    Attributes:
+        total: wall time times the price; one machine, whatever its number of workers.
+        per_screen: over the screens of this run; `per_accepted` over accepted samples.
+    """
+
+    currency: str
+    machine_hour: float
+    total: float
+    per_screen: float | None
+    per_accepted: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunFigures:
+    """Everything the report says.
+
+    Attributes:
+        counts: of the whole dataset; they are checked to add up before they get here.
+        histogram: samples by probability, in equal bins over 0..1, by route.
+        models: samples by checkpoint.
+        apps: screens by application, "" where unknown.
+        licences: screens by image licence, "" where unknown.
+        speeds, cost, stats: of this run only.
+    """
+
+    dataset: str
+    fingerprint: str
+    schema_version: str
+    units: int
+    shards: int
+    counts: UnitCounts
+    accuracy: Accuracy
+    histogram: dict[str, list[int]]
+    models: dict[str, int]
+    apps: dict[str, int]
+    licences: dict[str, int]
+    speeds: Speeds
+    cost: Cost | None
+    stats: RunStats
+
+
+def make_figures(dataset: Dataset, stats: RunStats, cost: CostConfig) -> RunFigures:
+    """Read a dataset once, part by part, and make the figures of its report.
+
+    Raises:
+        DatasetError: if a committed part is missing or damaged.
+        CountMismatchError: if the counts of a unit do not add up.
+    """
+    about = dataset.describe()
+    tally = AccuracyTally()
+    histogram = {route.value: [0] * HISTOGRAM_BINS for route in Route}
+    models: Counter[str] = Counter()
+    for _, part in dataset.parts("annotations", _COLUMNS):
+        tally.add(part)
+        first = part.filter(pc.equal(part["element_index"], 0))
+        models.update(first["model"].to_pylist())
+        _fill(histogram, first)
+    origin: dict[str, Counter[str]] = {"app": Counter(), "licence": Counter()}
+    for _, part in dataset.parts("screens", tuple(origin)):
+        for name, counter in origin.items():
+            counter.update(value or "" for value in part[name].to_pylist())
+    return RunFigures(
+        dataset=about.uri,
+        fingerprint=about.fingerprint,
+        schema_version=about.schema_version,
+        units=about.units,
+        shards=len(about.shards),
+        counts=about.counts,
+        accuracy=tally.result(),
+        histogram=histogram,
+        models=dict(sorted(models.items())),
+        apps=dict(sorted(origin["app"].items())),
+        licences=dict(sorted(origin["licence"].items())),
+        speeds=_speeds(stats),
+        cost=_cost(stats, cost),
+        stats=stats,
+    )
+
+
+def _fill(histogram: dict[str, list[int]], first: pa.Table) -> None:
+    routes, values = first["route"].to_pylist(), first["probability"].to_pylist()
+    for route, value in zip(routes, values, strict=True):
+        bins = histogram.setdefault(route, [0] * HISTOGRAM_BINS)
+        bins[min(int(value * HISTOGRAM_BINS), HISTOGRAM_BINS - 1)] += 1
+
+
+def _speeds(stats: RunStats) -> Speeds:
+    up = stats.workers * stats.wall_seconds - stats.engine_start_seconds
+    busy = stats.engine_busy_seconds
+    total = stats.prompt_tokens + stats.output_tokens
+    return Speeds(
+        screens_per_second=_ratio(stats.screens, stats.wall_seconds),
+        samples_per_second=_ratio(stats.samples, stats.wall_seconds),
+        output_tokens_per_second=_ratio(stats.output_tokens, busy),
+        total_tokens_per_second=_ratio(total, busy),
+        engine_busy_share=min(1.0, busy / up) if up > 0 and busy > 0 else None,
+    )
+
+
+def _ratio(amount: int, seconds: float) -> float | None:
+    return amount / seconds if amount and seconds > 0 else None
+
+
+def _cost(stats: RunStats, cost: CostConfig) -> Cost | None:
+    if cost.machine_hour is None:
+        return None
+    total = cost.machine_hour * stats.wall_seconds / 3600
+    return Cost(
+        currency=cost.currency,
+        machine_hour=cost.machine_hour,
+        total=total,
+        per_screen=total / stats.screens if stats.screens else None,
+        per_accepted=total / stats.accepted if stats.accepted else None,
+    )

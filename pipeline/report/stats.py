@@ -1,0 +1,111 @@
+"""What one run spent: the only source of speeds, since a dataset may come from many runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from schemas.codes import Route
+from schemas.records import CommitRecord
+
+_ACCEPTED = (Route.ACCEPT, Route.AUDIT)
+
+
+@dataclass(frozen=True, slots=True)
+class PushOutcome:
+    """What became of the review rows at the end of the run.
+
+    Attributes:
+        project: address of the Label Studio project, or "" where none was reached.
+        tasks_new: tasks added by this run; `tasks_present` were there already.
+        pending: review rows that no server has yet.
+        note: for a person, for example why nothing was pushed.
+    """
+
+    project: str = ""
+    tasks_new: int = 0
+    tasks_present: int = 0
+    pending: int = 0
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunStats:
+    """One run of the job.
+
+    Attributes:
+        started: ISO 8601, UTC; `ended` likewise.
+        wall_seconds: from start to end, engine start included.
+        engine_busy_seconds: with at least one request in an engine, summed over workers.
+        engine_start_seconds: until an engine was ready, summed over workers.
+        peak_memory_bytes: largest resident memory of one worker and its children.
+        workers: processes that owned an engine.
+        units_done: committed by this run; `units_reused` were committed before it.
+        accepted: samples of the units done that went to accept or audit.
+        screens, samples, prompt_tokens, output_tokens, cached_tokens: of the units done;
+            cached tokens are the prompt tokens the engine did not have to compute again.
+    """
+
+    started: str
+    ended: str
+    wall_seconds: float
+    engine_busy_seconds: float = 0.0
+    engine_start_seconds: float = 0.0
+    peak_memory_bytes: int = 0
+    engine: str = ""
+    engine_version: str = ""
+    model: str = ""
+    workers: int = 1
+    units_done: int = 0
+    units_reused: int = 0
+    screens: int = 0
+    samples: int = 0
+    accepted: int = 0
+    prompt_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    push: PushOutcome | None = None
+
+
+def run_stats(
+    records: Sequence[CommitRecord],
+    *,
+    started: str,
+    ended: str,
+    wall_seconds: float,
+    model: str,
+    push: PushOutcome | None = None,
+) -> RunStats:
+    """Add up what the workers of one run spent.
+
+    Args:
+        records: of every unit of the run's plan, the reused ones marked so.
+        started: ISO 8601, UTC.
+        ended: likewise.
+        wall_seconds: of the whole run.
+        model: checkpoint that was asked.
+        push: outcome of the push, where there was one.
+    """
+    done = [record for record in records if not record.reused]
+    engines = sorted({(r.worker.engine, r.worker.engine_version) for r in done if r.worker.engine})
+    return RunStats(
+        started=started,
+        ended=ended,
+        wall_seconds=wall_seconds,
+        engine_busy_seconds=sum(r.worker.engine_busy_seconds for r in done),
+        engine_start_seconds=sum(r.worker.engine_start_seconds for r in done),
+        peak_memory_bytes=max((r.worker.peak_memory_bytes for r in done), default=0),
+        engine=", ".join(dict.fromkeys(engine for engine, _ in engines)),
+        engine_version=", ".join(dict.fromkeys(version for _, version in engines)),
+        model=model,
+        workers=max(1, len({r.worker.pid for r in done if r.worker.pid})),
+        units_done=len(done),
+        units_reused=len(records) - len(done),
+        screens=sum(r.counts.screens for r in done),
+        samples=sum(r.counts.samples for r in done),
+        accepted=sum(r.counts.routes.get(route, 0) for r in done for route in _ACCEPTED),
+        prompt_tokens=sum(r.counts.prompt_tokens for r in done),
+        output_tokens=sum(r.counts.output_tokens for r in done),
+        cached_tokens=sum(r.worker.cached_tokens for r in done),
+        push=push,
+    )
