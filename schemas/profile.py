@@ -109,7 +109,7 @@ class ModelProfile(_Strict):
     name: str
     description: str
     checkpoints: tuple[Checkpoint, ...] = Field(min_length=1)
-    frame: FrameKind | None
+    frame: FrameKind | None = None
     resize: ResizeRule | None = None
     tasks: dict[QueryKind, TaskSpec] = Field(min_length=1)
     greedy: Sampling = Sampling()

@@ -1,0 +1,1 @@
+"""Bundled model profiles: TOML files, and the code that reads them."""

@@ -1,0 +1,98 @@
+"""Find and read model profiles: the bundled ones by name, a user's own by path."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from importlib import resources
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from schemas.errors import ConfigError
+from schemas.geometry import FrameKind
+from schemas.profile import ModelProfile
+
+BUNDLED_FILES = {
+    "holo2": "holo2.toml",
+    "holotron-12b": "holotron_12b.toml",
+    "nano": "nano.toml",
+    "qwen3-vl": "qwen3_vl.toml",
+}
+"""Profile name -> file in this package; a test checks that each file carries its name."""
+
+
+def list_profiles() -> tuple[str, ...]:
+    """Names of the bundled profiles, sorted."""
+    return tuple(sorted(BUNDLED_FILES))
+
+
+def load_profile(name_or_path: str) -> ModelProfile:
+    """Read a profile.
+
+    Args:
+        name_or_path: exactly a bundled name, or the path of a TOML file (recognised by its
+            `.toml` ending or a path separator). A name is never matched by its beginning.
+
+    Raises:
+        ConfigError: if there is no such profile (naming the nearest), or its file is not a valid
+            profile (naming each wrong key).
+    """
+    if name_or_path in BUNDLED_FILES:
+        file = resources.files("transforms.profiles") / BUNDLED_FILES[name_or_path]
+        return _parse_profile(file.read_text(encoding="utf-8"), name_or_path)
+    if name_or_path.endswith(".toml") or "/" in name_or_path:
+        return _parse_profile(_read_file(Path(name_or_path)), name_or_path)
+    raise ConfigError(_unknown_name(name_or_path))
+
+
+def _unknown_name(name: str) -> str:
+    near = difflib.get_close_matches(name.lower(), BUNDLED_FILES, n=1, cutoff=0.0)
+    hint = f"; the nearest is {near[0]!r}" if near else ""
+    known = ", ".join(list_profiles())
+    return (
+        f"model.profile: there is no profile {name!r}{hint}. Bundled: {known}. "
+        "A profile of your own is given by its path, ending in .toml"
+    )
+
+
+def _read_file(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise ConfigError(f"model.profile: there is no file {str(path)!r}") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"model.profile: cannot read {str(path)!r}: {error}") from error
+
+
+def _parse_profile(text: str, where: str) -> ModelProfile:
+    try:
+        return ModelProfile.model_validate(tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"profile {where!r} is not TOML: {error}") from error
+    except ValidationError as error:
+        faults = "; ".join(
+            f"{'.'.join(map(str, fault['loc'])) or 'profile'}: {fault['msg']}"
+            for fault in error.errors()
+        )
+        raise ConfigError(f"profile {where!r} is not valid: {faults}") from error
+
+
+def resolve_frame(profile: ModelProfile, override: FrameKind | None) -> FrameKind:
+    """The coordinate convention of a job's answers.
+
+    Args:
+        profile: its own frame is used unless the job states one.
+        override: `model.frame` of the job.
+
+    Raises:
+        ConfigError: if neither is known: coordinates read in a wrong frame look right and are not.
+    """
+    frame = override or profile.frame
+    if frame is None:
+        choices = ", ".join(FrameKind)
+        raise ConfigError(
+            f"profile {profile.name!r} does not say in which frame the model gives coordinates. "
+            f"Set model.frame to one of {choices}, or settle it with `pantalla probe`"
+        )
+    return frame

@@ -1,0 +1,99 @@
+"""Show the model the size its own processor would have made, so that the seen size is known.
+
+The rule is the "smart resize" of the Qwen2-VL and Qwen3-VL families, as published in
+`transformers.models.qwen2_vl.image_processing_qwen2_vl.smart_resize` (read in 5.19): round each
+side to a multiple of `factor`; when the area leaves the bounds, scale both sides by the square
+root of the ratio first, then round down (too large) or up (too small). Rounding halves is Python's
+`round`, to even.
+"""
+
+from __future__ import annotations
+
+import math
+
+from PIL import Image
+
+from schemas.codes import RejectReason
+from schemas.errors import ConfigError, MemberRejected
+from schemas.geometry import SeenImage, Size
+from schemas.profile import ResizeRule
+
+MAX_ASPECT = 200.0
+"""Beyond this ratio of sides the published rule raises: such an image is refused, not distorted."""
+
+_MAX_ROUNDS = 16
+"""Rounds until the rule leaves its own result alone; two or three are usual."""
+
+
+def seen_image(image: Image.Image, rule: ResizeRule | None) -> tuple[Image.Image, SeenImage]:
+    """The image the model sees, and how it was made.
+
+    Args:
+        image: upright RGB image, the original.
+        rule: the processor's rule; None = shown as it is.
+
+    Returns:
+        The image, resized with a bicubic filter (the processor's own) where its size changes, and
+        the chain from original to seen pixels. Aspect is kept up to the rounding of each side.
+
+    Raises:
+        MemberRejected: `image_unsupported` when one side is over 200 times the other.
+        ConfigError: when the rule's bounds leave no room for a multiple of its factor.
+    """
+    original = Size(*image.size)
+    chain = SeenImage.unchanged(original)
+    if rule is None:
+        return image, chain
+    size = seen_size(original, rule)
+    if size == original:
+        return image, chain
+    resized = image.resize((size.width, size.height), Image.Resampling.BICUBIC)
+    return resized, chain.resized(size)
+
+
+def seen_size(original: Size, rule: ResizeRule) -> Size:
+    """The size the rule gives, applied until it leaves its own result alone.
+
+    One application is not always enough: a long narrow image whose short side is held at `factor`
+    can stay above `max_pixels`, and the processor would shrink it once more behind our back.
+
+    Raises:
+        MemberRejected: `image_unsupported`, see `seen_image`.
+        ConfigError: if no size is stable, because the bounds are too close together.
+    """
+    size = original
+    for _ in range(_MAX_ROUNDS):
+        again = _smart_resize(size, rule, original)
+        if again == size:
+            return size
+        size = again
+    raise ConfigError(
+        f"resize rule: no size near {original.width}x{original.height} is a multiple of factor "
+        f"{rule.factor} and within {rule.min_pixels}..{rule.max_pixels} pixels; widen the bounds"
+    )
+
+
+def _smart_resize(size: Size, rule: ResizeRule, original: Size) -> Size:
+    if max(size.width, size.height) > MAX_ASPECT * min(size.width, size.height):
+        raise MemberRejected(
+            RejectReason.IMAGE_UNSUPPORTED,
+            f"aspect ratio: {original.width}x{original.height} has one side over "
+            f"{MAX_ASPECT:g} times the other",
+        )
+    width, height = (round(side / rule.factor) * rule.factor for side in (size.width, size.height))
+    area = size.width * size.height
+    if width * height > rule.max_pixels:
+        shrink = math.sqrt(area / rule.max_pixels)
+        return Size(_floor(size.width / shrink, rule), _floor(size.height / shrink, rule))
+    if width * height < rule.min_pixels:
+        grow = math.sqrt(rule.min_pixels / area)
+        return Size(_ceil(size.width * grow, rule), _ceil(size.height * grow, rule))
+    return Size(width, height)
+
+
+def _floor(side: float, rule: ResizeRule) -> int:
+    return max(rule.factor, math.floor(side / rule.factor) * rule.factor)
+
+
+def _ceil(side: float, rule: ResizeRule) -> int:
+    return math.ceil(side / rule.factor) * rule.factor
