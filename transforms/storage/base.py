@@ -94,7 +94,7 @@ class Storage(Protocol):
     def list(self, prefix: str) -> Iterator[ObjectStat]:
         """Every file below the folder `prefix`, at any depth, sorted by URI.
 
-        Files that are still being written (`TEMP_PREFIX`) are left out.
+        Files that are still being written (`TEMP_PREFIX`) are left out; a missing folder is empty.
         """
 
     def write_atomic(self, uri: str, data: bytes) -> None:

@@ -68,6 +68,8 @@ class LocalStorage:
 
     def list(self, prefix: str) -> Iterator[ObjectStat]:
         """Every regular file below the folder; links to folders are followed, once each."""
+        if not self.is_folder(prefix):
+            return
         with _errors("list", prefix):
             found = sorted(_walk(prefix.rstrip("/") or "/", set()), key=lambda file: file.uri)
         yield from found
@@ -104,8 +106,6 @@ class LocalStorage:
 
 
 def _path(uri: str) -> Path:
-    if not uri.startswith("/"):
-        raise StorageError(f"{uri}: not an absolute local path")
     return Path(uri)
 
 

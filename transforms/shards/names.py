@@ -1,0 +1,75 @@
+"""What a file name in a shard means: an image, a sidecar, something to ignore."""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+
+IMAGE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff"})
+SIDECAR_SUFFIX = ".json"
+TAR_SUFFIXES = (".tar", ".tar.gz", ".tgz")
+PARQUET_SUFFIXES = (".parquet", ".pq")
+
+_IGNORED_NAMES = frozenset({"thumbs.db", "desktop.ini", "_success"})
+_IGNORED_FOLDER = "__MACOSX"
+
+
+def is_ignored(name: str) -> bool:
+    """Whether `name` is litter of an operating system or of a job, never a screenshot.
+
+    Hidden files and folders (with them `.DS_Store` and the AppleDouble `._name`), `__MACOSX/`,
+    `Thumbs.db`, `desktop.ini` and `_SUCCESS`.
+    """
+    parts = [part for part in name.split("/") if part not in {"", ".", ".."}]
+    hidden = any(part.startswith(".") or part == _IGNORED_FOLDER for part in parts)
+    return hidden or not parts or parts[-1].lower() in _IGNORED_NAMES
+
+
+def suffix(name: str) -> str:
+    """The last suffix in lower case, with its dot, or an empty text."""
+    return PurePosixPath(name).suffix.lower()
+
+
+def is_image(name: str) -> bool:
+    """Whether `name` says it is an image that can be read; its bytes are looked at later."""
+    return suffix(name) in IMAGE_SUFFIXES
+
+
+def is_sidecar(name: str) -> bool:
+    """Whether `name` is a JSON file."""
+    return suffix(name) == SIDECAR_SUFFIX
+
+
+def is_shard_file(name: str) -> bool:
+    """Whether `name` is a tar or a Parquet file."""
+    return name.lower().endswith(TAR_SUFFIXES + PARQUET_SUFFIXES)
+
+
+def sidecar_keys(image: str) -> tuple[str, ...]:
+    """Names without `.json` under which the sidecar of `image` is looked for, best first.
+
+    For `es/captura.v1.2.png`: `es/captura.v1.2` (the name without its last suffix),
+    `es/captura.v1.2.png` (the whole name), and `es/captura` (up to the first dot, which is
+    WebDataset's sample key). Dots in names of screenshots are mostly versions and dates, so the
+    WebDataset rule comes last; with one dot, the usual case, the rules agree.
+    """
+    folder, slash, base = image.rpartition("/")
+    stem = base.rpartition(".")[0]
+    names = (stem, base, base.partition(".")[0])
+    return tuple(dict.fromkeys(folder + slash + name for name in names))
+
+
+def readable_name(raw: str) -> tuple[str, bool]:
+    """`raw` as valid Unicode, and whether it had to be decoded again.
+
+    Names that are not UTF-8 reach us with surrogate escapes. They are read as Windows-1252, and
+    as Latin-1 where that has no such byte.
+    """
+    try:
+        raw.encode()
+    except UnicodeEncodeError:
+        octets = raw.encode("utf-8", "surrogateescape")
+        try:
+            return octets.decode("cp1252"), True
+        except UnicodeDecodeError:
+            return octets.decode("latin-1"), True
+    return raw, False
