@@ -7,8 +7,9 @@ import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
+from pipeline.asked import asked_before
 from pipeline.memory import peak_memory_bytes
-from pipeline.settings import WorkerSettings
+from pipeline.settings import WorkerSettings, with_asked
 from pipeline.stopping import stop_requested
 from schemas.records import CommitRecord, Lot, Unit, WorkerStats
 from transforms.ask import compose
@@ -39,7 +40,7 @@ def annotate_lot(lot: Lot, settings: WorkerSettings) -> Iterator[CommitRecord]:
         units = pending_units(lot.units, writer)
         loaded = read(units, settings.load)
         decoded = decode(loaded, settings.load, pool)
-        composed = compose(decoded, settings.compose, pool)
+        composed = compose(decoded, with_asked(settings.compose, asked_before(writer)), pool)
         events = Prefetch(composed, settings.prefetch_screens)
         try:
             answered = infer(events, held.engine, held.clock)

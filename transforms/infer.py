@@ -10,7 +10,7 @@ from schemas.records import Answer, Screen, Unit
 from transforms.engines.base import Engine, EngineRequest
 from transforms.engines.clock import BusyClock
 from transforms.prefetch import Prefetch
-from transforms.work import AnsweredUnit, Ask, Asked, ComposeEvent, Question, Refused, UnitEnd
+from transforms.work import AnsweredUnit, Ask, Asked, ComposeEvent, Posed, Refused, UnitEnd
 
 IDLE_WAIT = 0.02
 """Seconds to wait for the next screen when the engine has nothing to do."""
@@ -36,8 +36,7 @@ class _Desk:
 
     def expect(self, unit: Unit, screen: Screen, ask: Ask) -> None:
         request = ask.request
-        question = Question(screen, ask.sample, ask.task, request.sampling, request.n, request.seed)
-        self.unit(unit).questions.append(question)
+        self.unit(unit).posed.append(Posed(screen, ask.question))
         self._owner[request.request_id] = unit.unit_id
         self._waiting[unit.unit_id].add(request.request_id)
 

@@ -12,7 +12,7 @@ from transforms.evaluate import truth_hit
 from transforms.parse import parse_answer
 from transforms.route import RouteSettings, route_sample
 from transforms.score import score_answers
-from transforms.work import AnsweredUnit, Judged, JudgedUnit, Question, Refused
+from transforms.work import AnsweredUnit, Judged, JudgedUnit, Posed, Refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,19 +32,19 @@ def judge(units: Iterable[AnsweredUnit], settings: JudgeSettings) -> Iterator[Ju
     for work in units:
         judged: list[Judged] = []
         refused = list(work.refused)
-        for question in work.questions:
-            answer = work.answers[question.sample.sample_id]
+        for posed in work.posed:
+            answer = work.answers[posed.question.sample.sample_id]
             if answer.error_reason is not None:
-                refused.append(_refused(work, question, answer, answer.error_reason))
+                refused.append(_refused(work, posed, answer, answer.error_reason))
             else:
-                judged.append(_judge(question, answer, settings))
+                judged.append(_judge(posed, answer, settings))
         yield JudgedUnit(
             work.unit, work.started, tuple(work.screens), tuple(judged), tuple(refused)
         )
 
 
-def _judge(question: Question, answer: Answer, settings: JudgeSettings) -> Judged:
-    sample = question.sample
+def _judge(posed: Posed, answer: Answer, settings: JudgeSettings) -> Judged:
+    question, sample = posed.question, posed.question.sample
     parsed = [
         parse_answer(
             completion.text,
@@ -57,6 +57,7 @@ def _judge(question: Question, answer: Answer, settings: JudgeSettings) -> Judge
     ]
     scored = score_answers(sample.query.kind, parsed)
     return Judged(
+        screen=posed.screen,
         question=question,
         answer=answer,
         scored=scored,
@@ -65,16 +66,15 @@ def _judge(question: Question, answer: Answer, settings: JudgeSettings) -> Judge
     )
 
 
-def _refused(
-    work: AnsweredUnit, question: Question, answer: Answer, reason: RejectReason
-) -> Refused:
+def _refused(work: AnsweredUnit, posed: Posed, answer: Answer, reason: RejectReason) -> Refused:
+    sample = posed.question.sample
     reject = Reject(
         stage=Stage.INFER,
         reason=reason,
         detail=answer.error_detail,
-        member=question.screen.member.name,
-        screen_id=question.screen.screen_id,
-        sample_id=question.sample.sample_id,
-        instruction=question.sample.query.instruction,
+        member=posed.screen.member.name,
+        screen_id=sample.screen_id,
+        sample_id=sample.sample_id,
+        instruction=sample.query.instruction,
     )
     return Refused(work.unit, reject, is_query=True)

@@ -11,7 +11,8 @@ import pyarrow as pa
 from schemas import tables
 from schemas.geometry import Box, FrameKind, Point
 from schemas.records import Item, Parsed, Screen, Truth
-from transforms.work import Judged, JudgedUnit, Question
+from transforms.compose import Question
+from transforms.work import Judged, JudgedUnit
 
 Cell: TypeAlias = "str | int | float | bool | Sequence[Cell] | Mapping[str, Cell] | None"
 Row: TypeAlias = "dict[str, Cell]"
@@ -86,7 +87,7 @@ def _sample_rows(unit: JudgedUnit, judged: Judged, settings: RowSettings) -> lis
 
 
 def _query_cells(unit: JudgedUnit, judged: Judged) -> Row:
-    sample, screen = judged.question.sample, judged.question.screen
+    sample, screen = judged.question.sample, judged.screen
     query = sample.query
     return {
         "sample_id": sample.sample_id,

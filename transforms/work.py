@@ -8,8 +8,8 @@ from typing import TypeAlias
 from PIL import Image
 
 from schemas.codes import Route
-from schemas.profile import Sampling, TaskSpec
-from schemas.records import Answer, Reject, Sample, Scored, Screen, Unit
+from schemas.records import Answer, Reject, Scored, Screen, Unit
+from transforms.compose import Question
 from transforms.engines.base import EngineRequest
 
 
@@ -49,10 +49,9 @@ class Decoded:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """One sample, how its answer is read, and the request that asks for it."""
+    """A question and the request that asks it."""
 
-    sample: Sample
-    task: TaskSpec
+    question: Question
     request: EngineRequest
 
 
@@ -70,15 +69,11 @@ ComposeEvent: TypeAlias = "Asked | Refused | UnitEnd"
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class Posed:
     """What is kept of an `Ask` once the engine has it: no pixels."""
 
     screen: Screen
-    sample: Sample
-    task: TaskSpec
-    sampling: Sampling
-    n: int
-    seed: int
+    question: Question
 
 
 @dataclass(slots=True)
@@ -87,14 +82,14 @@ class AnsweredUnit:
 
     Attributes:
         refused: rejects so far, in the order they were found.
-        questions: in the order they were asked; `answers` by sample id.
+        posed: in the order they were asked; `answers` by sample id.
         started: monotonic seconds when the unit's first event arrived.
     """
 
     unit: Unit
     started: float
     screens: list[Screen] = field(default_factory=list)
-    questions: list[Question] = field(default_factory=list)
+    posed: list[Posed] = field(default_factory=list)
     answers: dict[str, Answer] = field(default_factory=dict)
     refused: list[Refused] = field(default_factory=list)
 
@@ -103,6 +98,7 @@ class AnsweredUnit:
 class Judged:
     """One sample with its answer read, scored and routed."""
 
+    screen: Screen
     question: Question
     answer: Answer
     scored: Scored

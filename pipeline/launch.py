@@ -1,0 +1,39 @@
+"""Start the graph on a Beam runner, and give back our own errors as they were raised."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import apache_beam as beam
+
+from pipeline.beam_options import beam_options
+from pipeline.graph import build
+from pipeline.settings import WorkerSettings
+from schemas.errors import PantallaError
+from schemas.records import Lot
+
+
+def launch(lots: Sequence[Lot], settings: WorkerSettings, arguments: Sequence[str]) -> None:
+    """Run the graph over `lots` and wait for its end.
+
+    Raises:
+        PantallaError: the error of ours that ended it, whatever the runner wrapped around it.
+    """
+    root = beam.Pipeline(options=beam_options(arguments))
+    build(root, lots, settings)
+    try:
+        root.run().wait_until_finish()
+    except Exception as error:
+        ours = _own_error(error)
+        if ours is None:
+            raise
+        raise ours from error
+
+
+def _own_error(error: BaseException | None) -> PantallaError | None:
+    """The first error of ours in a chain of causes, without the runner's additions."""
+    while error is not None:
+        if isinstance(error, PantallaError):
+            return error
+        error = error.__cause__ or error.__context__
+    return None

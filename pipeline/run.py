@@ -1,0 +1,210 @@
+"""Run the job: plan, annotate what is missing, prove the counts, push, report."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from pipeline.announce import listening
+from pipeline.asked import forget_asked
+from pipeline.config import JobConfig
+from pipeline.dataset import Dataset, open_dataset
+from pipeline.exits import exit_status
+from pipeline.fingerprint import claim_dataset
+from pipeline.plan import Plan, make_plan
+from pipeline.report.stats import PushOutcome, RunStats, run_stats
+from pipeline.report.write import Report, write_report
+from pipeline.settings import WorkerSettings, worker_settings
+from pipeline.stopping import stop_signal, stoppable
+from schemas.errors import CountMismatchError, DatasetError, LabelStudioError
+from schemas.records import CommitRecord
+from transforms.engines.base import EngineFactory
+from transforms.engines.holder import release_engine
+
+log = logging.getLogger(__name__)
+
+
+class Observer:
+    """Told what a run is doing; the command line shows it, tests ignore it."""
+
+    def status(self, text: str) -> None:
+        """A step begins."""
+
+    def start(self, plan: Plan, done_units: int) -> None:
+        """The work is known: the whole plan, of which `done_units` units are committed."""
+
+    def advance(self, record: CommitRecord) -> None:
+        """One more unit is committed."""
+
+    def finish(self) -> None:
+        """No more units will come."""
+
+
+Push = Callable[[Dataset, JobConfig], PushOutcome]
+"""Brings the review rows of a dataset to a server."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunOutcome:
+    """How a run ended.
+
+    Attributes:
+        exit_code: as in the design: 0, 1, 130 or 143; errors are raised instead.
+        reason: what an exit code other than 0 means here, in words.
+        report: the figures, and where the reports are.
+    """
+
+    exit_code: int
+    reason: str
+    dataset: str
+    report: Report
+
+
+def run_job(
+    config: JobConfig,
+    beam_arguments: Sequence[str] = (),
+    *,
+    observer: Observer | None = None,
+    push: Push | None = None,
+    engine_factory: EngineFactory | None = None,
+) -> RunOutcome:
+    """Run the whole job, or the rest of it: committed units are never done again.
+
+    Args:
+        config: the job.
+        beam_arguments: flags for Beam.
+        observer: told about progress.
+        push: brings review rows to Label Studio; default: nothing is pushed.
+        engine_factory: another engine than vLLM, for tests.
+
+    Raises:
+        ConfigError, InputError, DatasetError: within seconds, before any model is loaded.
+        EngineError: if the engine cannot be kept alive.
+        CountMismatchError: if the counts do not add up, which is a defect of ours.
+    """
+    watch = observer or Observer()
+    started, clock = datetime.now(UTC), time.monotonic()
+    watch.status("Listing what there is to read")
+    plan = make_plan(config)
+    settings = worker_settings(config, plan, engine_factory)
+    claim_dataset(settings.writer.uri, settings.ingredients, settings.writer.s3_endpoint)
+    done = _committed(plan, config)
+    with stoppable():
+        _annotate(plan, done, config, settings, beam_arguments, watch)
+        signal = stop_signal()
+    records = _records(plan, done, config)
+    if signal is None:
+        _prove(plan, records)
+    dataset = open_dataset(settings.writer.uri, settings.writer.s3_endpoint)
+    pushed = _push(push, dataset, config, watch) if signal is None else None
+    stats = run_stats(
+        records,
+        started=started.isoformat(timespec="seconds"),
+        ended=datetime.now(UTC).isoformat(timespec="seconds"),
+        wall_seconds=time.monotonic() - clock,
+        model=settings.model.name,
+        push=pushed,
+    )
+    return _finish(config, dataset, stats, signal, watch)
+
+
+def _committed(plan: Plan, config: JobConfig) -> frozenset[str]:
+    """Units of the dataset that are done; a changed shard is refused, never mixed in.
+
+    Raises:
+        DatasetError: if a shard of the plan was cut into other units before.
+    """
+    dataset = open_dataset(config.output.dataset, config.output.s3_endpoint)
+    planned = {unit.unit_id for unit in plan.units}
+    shards = {shard.uri for shard in plan.shards}
+    records = dataset.commits()
+    stale = sorted({r.shard for r in records if r.shard in shards and r.unit_id not in planned})
+    if stale:
+        raise DatasetError(
+            f"{dataset.uri}: these shards have changed since they were annotated: "
+            f"{', '.join(stale)}. Point output.dataset at a new place, or put the old shards back"
+        )
+    return frozenset(record.unit_id for record in records)
+
+
+def _annotate(
+    plan: Plan,
+    done: frozenset[str],
+    config: JobConfig,
+    settings: WorkerSettings,
+    beam_arguments: Sequence[str],
+    watch: Observer,
+) -> None:
+    """Run the graph over the lots that are not done; nothing is started when there are none."""
+    from pipeline.launch import launch
+
+    lots = plan.lots(done, config.input.lot_units)
+    watch.start(plan, sum(unit.unit_id in done for unit in plan.units))
+    if not lots:
+        return
+    watch.status("Starting the engine")
+    forget_asked()
+    try:
+        with listening(watch.advance):
+            launch(lots, settings, beam_arguments)
+    finally:
+        watch.finish()
+        release_engine()
+
+
+def _records(plan: Plan, done: frozenset[str], config: JobConfig) -> list[CommitRecord]:
+    dataset = open_dataset(config.output.dataset, config.output.s3_endpoint)
+    planned = {unit.unit_id for unit in plan.units}
+    return [
+        replace(record, reused=record.unit_id in done)
+        for record in dataset.commits()
+        if record.unit_id in planned
+    ]
+
+
+def _prove(plan: Plan, records: Sequence[CommitRecord]) -> None:
+    """Every unit of the plan is committed, and its members are all accounted for.
+
+    Raises:
+        CountMismatchError: naming what is missing.
+    """
+    found = {record.unit_id: record for record in records}
+    for unit in plan.units:
+        record = found.get(unit.unit_id)
+        if record is None:
+            raise CountMismatchError(f"unit {unit.unit_id} of {unit.shard.uri} is not committed")
+        expected = len(unit.members) + sum(problem.is_member for problem in unit.problems)
+        if record.counts.members != expected or not record.counts.balanced:
+            raise CountMismatchError(
+                f"unit {unit.unit_id} of {unit.shard.uri}: planned {expected} members, "
+                f"committed {record.counts}"
+            )
+
+
+def _push(push: Push | None, dataset: Dataset, config: JobConfig, watch: Observer) -> PushOutcome:
+    """Push, or say what waits; a server in trouble never fails the run."""
+    if push is None or config.label_studio.url is None or not config.label_studio.push:
+        return PushOutcome(note="no server is configured: review rows wait for `pantalla push`")
+    watch.status(f"Pushing review rows to {config.label_studio.url}")
+    try:
+        return push(dataset, config)
+    except LabelStudioError as error:
+        log.warning("nothing more was pushed: %s", error)
+        waiting = dataset.describe().counts.routes.get("review", 0)
+        return PushOutcome(pending=waiting, note=str(error))
+
+
+def _finish(
+    config: JobConfig,
+    dataset: Dataset,
+    stats: RunStats,
+    signal: int | None,
+    watch: Observer,
+) -> RunOutcome:
+    watch.status("Writing the report")
+    report = write_report(dataset, stats, config)
+    code, reason = exit_status(report.figures, stats, config.limits, signal)
+    return RunOutcome(code, reason, dataset.uri, report)

@@ -1,0 +1,136 @@
+"""From the job's configuration to what a worker needs: resolved, picklable, without secrets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+from transforms.queries import load_queries
+
+from pipeline.config import JobConfig
+from pipeline.fingerprint import Ingredients, fingerprint_of
+from pipeline.model import ResolvedModel, resolve_model
+from pipeline.plan import Plan
+from schemas.codes import QueryKind, Route
+from transforms.ask import AskSettings
+from transforms.commit import DatasetWriter
+from transforms.compose import ComposeSettings
+from transforms.engines.base import EngineFactory, EngineInfo
+from transforms.engines.vllm import start_vllm
+from transforms.judge import JudgeSettings
+from transforms.load import LoadSettings
+from transforms.route import RouteSettings
+from transforms.rows import RowSettings
+
+DECODE_THREADS = 2
+"""Threads that decode and resize; Pillow releases the GIL, and the engine needs the other cores."""
+
+PREFETCH_SCREENS = 8
+"""Composed screens waiting for the engine: bounds memory, hides a slow read."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSettings:
+    """Everything `annotate_lot` needs, the same for every lot.
+
+    Attributes:
+        ingredients: what the fingerprint is made of.
+    """
+
+    engine_factory: EngineFactory
+    writer: DatasetWriter
+    load: LoadSettings
+    compose: AskSettings
+    judge: JudgeSettings
+    model: ResolvedModel
+    ingredients: Ingredients
+    decode_threads: int = DECODE_THREADS
+    prefetch_screens: int = PREFETCH_SCREENS
+
+    def row_settings(self, info: EngineInfo) -> RowSettings:
+        """What every annotation row says of the model and of the engine that is running."""
+        return RowSettings(
+            profile=self.model.profile.name,
+            model=self.model.name,
+            model_revision=self.model.revision,
+            model_licence=self.model.licence,
+            engine=info.engine,
+            engine_version=info.version,
+        )
+
+
+def worker_settings(
+    config: JobConfig, plan: Plan, engine_factory: EngineFactory | None = None
+) -> WorkerSettings:
+    """Resolve the job; the model's files are looked at, the engine is not started.
+
+    Args:
+        config: the job.
+        plan: its plan, for the hash of the queries file.
+        engine_factory: another engine than vLLM, for tests.
+
+    Raises:
+        ConfigError: if the profile, the frame or the checkpoint cannot be settled.
+    """
+    model = resolve_model(config.model)
+    ingredients = _ingredients(config, plan, model)
+    compose = ComposeSettings(
+        model=model.name,
+        revision=model.revision,
+        k=config.sampling.k,
+        temperature=config.sampling.temperature,
+        seed=config.sampling.seed,
+    )
+    return WorkerSettings(
+        engine_factory=engine_factory or partial(start_vllm, model.vllm),
+        writer=DatasetWriter(
+            config.output.dataset, fingerprint_of(ingredients), config.output.s3_endpoint
+        ),
+        load=_load_settings(config, model),
+        compose=AskSettings(model.profile, model.frame, compose),
+        judge=JudgeSettings(model.frame, _route_settings(config)),
+        model=model,
+        ingredients=ingredients,
+    )
+
+
+def with_asked(settings: AskSettings, asked: set[str]) -> AskSettings:
+    """`settings` with the ids of the samples that were asked before."""
+    return replace(settings, asked=asked)
+
+
+def _load_settings(config: JobConfig, model: ResolvedModel) -> LoadSettings:
+    source = config.input
+    queries = load_queries(source.queries, source.s3_endpoint) if source.queries else None
+    return LoadSettings(
+        max_pixels=source.max_pixels,
+        enumerate_elements=source.enumerate_elements,
+        can_enumerate=QueryKind.LOCALIZATION in model.profile.tasks,
+        queries=queries,
+        s3_endpoint=source.s3_endpoint,
+    )
+
+
+def _route_settings(config: JobConfig) -> RouteSettings:
+    decision = config.decision
+    return RouteSettings(decision.threshold, decision.audit_share, Route(decision.unusable))
+
+
+def _ingredients(config: JobConfig, plan: Plan, model: ResolvedModel) -> Ingredients:
+    """Everything that shapes rows. Unit size is one: another size would cut other units."""
+    return {
+        "input": {
+            "unit_screens": config.input.unit_screens,
+            "max_pixels": config.input.max_pixels,
+            "enumerate_elements": config.input.enumerate_elements,
+            "queries_sha256": plan.queries_sha256,
+        },
+        "model": {
+            "checkpoint": model.name,
+            "revision": model.revision,
+            "frame": model.frame.value,
+        },
+        "profile": model.profile.model_dump(mode="json", exclude={"engine", "sources", "warning"}),
+        "sampling": config.sampling.model_dump(mode="json"),
+        "decision": config.decision.model_dump(mode="json"),
+    }

@@ -1,0 +1,97 @@
+"""Decoded screens to requests: resize as the model's processor would, compose every query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from functools import partial
+
+from schemas.codes import RejectReason, Stage
+from schemas.errors import MemberRejected
+from schemas.geometry import FrameKind
+from schemas.profile import ModelProfile
+from schemas.records import Reject
+from transforms.compose import ComposeSettings, compose_samples, to_request
+from transforms.prefetch import parallel_flat_map
+from transforms.resize import seen_image
+from transforms.work import Ask, Asked, ComposeEvent, Decoded, DecodeEvent, Refused
+
+COMPOSE_AHEAD = 4
+"""Screens resized ahead of their turn; each holds its pixels twice for a moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskSettings:
+    """How screens are put to the model.
+
+    Attributes:
+        frame: the convention of the model's coordinates.
+        asked: ids of samples that were asked before, shared by every lot of the process.
+    """
+
+    profile: ModelProfile
+    frame: FrameKind
+    compose: ComposeSettings
+    asked: set[str] = field(default_factory=set)
+
+
+def compose(
+    events: Iterable[DecodeEvent], settings: AskSettings, executor: Executor
+) -> Iterator[ComposeEvent]:
+    """The requests of every screen, in order; resizing runs on `executor`.
+
+    A sample that was asked before (the same picture and query in another place) becomes a reject:
+    it has its row already, and a reviewer must never get it twice.
+    """
+    composed = parallel_flat_map(executor, partial(_compose, settings), events, COMPOSE_AHEAD)
+    for event in composed:
+        if isinstance(event, Asked):
+            yield from _drop_repeated(event, settings.asked)
+        else:
+            yield event
+
+
+def _compose(settings: AskSettings, event: DecodeEvent) -> list[ComposeEvent]:
+    if not isinstance(event, Decoded):
+        return [event]
+    screen = event.screen
+    try:
+        image, seen = seen_image(event.image, settings.profile.resize)
+    except MemberRejected as error:
+        reject = Reject(
+            Stage.COMPOSE, error.reason, error.detail, screen.member.name, screen.screen_id
+        )
+        return [Refused(event.unit, reject, is_member=True)]
+    composed = compose_samples(screen, settings.profile, settings.frame, seen, settings.compose)
+    refused = [Refused(event.unit, reject, is_query=True) for reject in composed.rejects]
+    asks = tuple(
+        Ask(question, to_request(question, image, settings.profile))
+        for question in composed.questions
+    )
+    return [*refused, Asked(event.unit, screen, asks)]
+
+
+def _drop_repeated(event: Asked, asked: set[str]) -> Iterator[ComposeEvent]:
+    fresh: list[Ask] = []
+    for ask in event.asks:
+        sample = ask.question.sample
+        if sample.sample_id in asked:
+            yield _repeated(event, sample.sample_id, sample.query.instruction)
+        else:
+            asked.add(sample.sample_id)
+            fresh.append(ask)
+    yield Asked(event.unit, event.screen, tuple(fresh))
+
+
+def _repeated(event: Asked, sample_id: str, instruction: str) -> Refused:
+    reject = Reject(
+        stage=Stage.COMPOSE,
+        reason=RejectReason.SAMPLE_DUPLICATE,
+        detail="the same picture was asked the same before, in this or in another unit",
+        member=event.screen.member.name,
+        screen_id=event.screen.screen_id,
+        sample_id=sample_id,
+        instruction=instruction,
+    )
+    return Refused(event.unit, reject, is_query=True)
