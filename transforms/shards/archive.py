@@ -93,7 +93,9 @@ def open_archive(shard: Shard, storage: Storage, read_ahead: int = READ_AHEAD) -
     zipped = magic.startswith(_GZIP)
     with storage.open(shard.uri, shard.version, READ_AHEAD if zipped else read_ahead) as file:
         if not zipped:
-            yield Archive(file, file.seek(0, io.SEEK_END))
+            size = file.seek(0, io.SEEK_END)
+            file.seek(0)
+            yield Archive(file, size)
             return
         with gzip.GzipFile(fileobj=file) as plain:
             yield Archive(cast("BinaryIO", plain), _GZIP_SIZE_UNKNOWN)
