@@ -39,6 +39,7 @@ FIELDS: dict[str, str] = {
     "accuracy.grounding": "point in a true box, or absent where it is absent; all routes",
     "accuracy.by_route": "the same for each route",
     "accuracy.localization": "boxes found against true boxes, one to one at IoU 0.5",
+    "probability.threshold": "rows at or above it are accepted; null where it is not known",
     "probability.bins": "number of equal bins over 0..1",
     "probability.by_route": "samples in each bin, by route",
     "models": "samples by checkpoint",
