@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from typing import Annotated
@@ -12,10 +13,8 @@ from pipeline.cli.demo import demo
 from pipeline.cli.errors import exit_code, message
 from pipeline.cli.plan import plan
 from pipeline.cli.profiles import profiles_app
-from pipeline.cli.push import push
 from pipeline.cli.run import run
 from pipeline.cli.show import show
-from pipeline.cli.studio import studio
 from schemas.errors import PantallaError
 
 app = typer.Typer(
@@ -50,7 +49,7 @@ def _options(
     """Grounding and localization annotations for screenshots in Spanish."""
 
 
-for _verb in (demo, plan, run, show, push, studio):
+for _verb in (demo, plan, run, show):
     app.command()(_verb)
 app.add_typer(profiles_app, name="profiles")
 
@@ -65,6 +64,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     own = words.index("--") if "--" in words else len(words)
     debug = "--debug" in words[:own]
     words = [word for i, word in enumerate(words) if i >= own or word != "--debug"]
+    if debug:
+        os.environ["PANTALLA_DEBUG"] = "1"  # read where library logs are silenced
     try:
         app(args=words, prog_name="pantalla")
     except PantallaError as error:
