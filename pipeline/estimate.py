@@ -12,8 +12,8 @@ from pipeline.config import JobConfig
 from pipeline.dataset import Dataset, open_dataset
 from pipeline.fingerprint import HEAD, fingerprint_of
 from pipeline.plan import Plan, make_plan
+from pipeline.report.last_work import last_work
 from schemas.codes import QueryKind
-from schemas.errors import StorageError
 from schemas.records import Member, Shard, ShardKind, Unit
 from transforms.profiles.load import load_profile
 from transforms.queries import QueriesFile, load_queries
@@ -84,7 +84,8 @@ def estimate(config: JobConfig) -> Estimate:
     left = [unit for unit in plan.units if unit.unit_id not in done]
     screens_left = sum(len(unit.members) for unit in left)
     queries, note = _count_queries(config, plan.units)
-    rate = None if dataset is None else last_rate(dataset)
+    last = None if dataset is None else last_work(dataset)
+    rate = None if last is None else last.screens_per_second
     seconds = screens_left / rate if rate else None
     price = config.cost.machine_hour
     return Estimate(
@@ -109,16 +110,6 @@ def estimate(config: JobConfig) -> Estimate:
 def estimate_json(found: Estimate) -> str:
     """The estimate as indented JSON text; keys are the attributes of `Estimate`."""
     return json.dumps(asdict(found), indent=2, ensure_ascii=False)
-
-
-def last_rate(dataset: Dataset) -> float | None:
-    """Screens a second of the last run that did anything, from the dataset's report."""
-    try:
-        report = json.loads(dataset.storage.read(join_uri(dataset.uri, "report.json")))
-        rate = report["speed"]["screens_per_second"]
-    except (StorageError, ValueError, KeyError, TypeError):
-        return None  # no report, or one of another version: the rate is unknown
-    return rate if isinstance(rate, float) and rate > 0 else None
 
 
 def _existing(config: JobConfig) -> Dataset | None:

@@ -8,16 +8,17 @@ from rich.text import Text
 
 from pipeline.estimate import Estimate
 from pipeline.report.words import byte_size, duration, money, number
+from pipeline.terminal import output, show
 
 _MAX_SHARDS = 40
 
 
 def print_estimate(found: Estimate, console: Console | None = None) -> None:
     """Print the shards, then what is left to do and what it may cost."""
-    console = console or Console()
-    console.print(_shards(found))
+    console = console or output()
+    show(_shards(found), console)
     console.print()
-    console.print(_totals(found))
+    show(_totals(found), console)
 
 
 def _shards(found: Estimate) -> Table:

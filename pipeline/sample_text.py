@@ -13,6 +13,7 @@ from pipeline.colours import css, route_colour
 from pipeline.dataset import Dataset
 from pipeline.report.words import ROUTE_WORDS, STATUS_WORDS
 from pipeline.rows import SampleRow, ScreenRow
+from pipeline.terminal import output, show
 from schemas.geometry import Box, Point
 from schemas.records import Item
 
@@ -24,7 +25,7 @@ def print_list(
     dataset: Dataset, limit: int, route: str | None = None, console: Console | None = None
 ) -> None:
     """Print the first `limit` samples, one a line, with enough of their ids to show them."""
-    console = console or Console(highlight=False)
+    console = console or output()
     table = Table(box=None, padding=(0, 2, 0, 0))
     for name in ("sample", "route", "prob.", "answer", "screen"):
         table.add_column(name, no_wrap=True)
@@ -42,7 +43,7 @@ def print_list(
     if table.row_count == 0:
         console.print("No sample fits." if route else "No samples are committed yet.")
         return
-    console.print(table)
+    show(table, console)
     total = dataset.describe().counts.samples
     first = dataset.uri
     console.print(
@@ -54,13 +55,13 @@ def print_list(
 
 def print_sample(sample: SampleRow, screen: ScreenRow, console: Console | None = None) -> None:
     """Print everything that is known of a sample and where its pixels are."""
-    console = console or Console(highlight=False)
+    console = console or output()
     table = Table.grid(padding=(0, 2))
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in (*_about(sample), *_answer(sample), *_origin(sample, screen)):
         table.add_row(name, value if isinstance(value, Text) else Text(value))
-    console.print(table)
+    show(table, console)
 
 
 def _about(sample: SampleRow) -> Iterator[tuple[str, Text | str]]:

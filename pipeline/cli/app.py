@@ -13,8 +13,10 @@ from pipeline.cli.demo import demo
 from pipeline.cli.errors import exit_code, message
 from pipeline.cli.plan import plan
 from pipeline.cli.profiles import profiles_app
+from pipeline.cli.push import push
 from pipeline.cli.run import run
 from pipeline.cli.show import show
+from pipeline.cli.studio import studio
 from schemas.errors import PantallaError
 
 app = typer.Typer(
@@ -49,7 +51,7 @@ def _options(
     """Grounding and localization annotations for screenshots in Spanish."""
 
 
-for _verb in (demo, plan, run, show):
+for _verb in (demo, plan, run, show, push, studio):
     app.command()(_verb)
 app.add_typer(profiles_app, name="profiles")
 

@@ -12,9 +12,11 @@ from rich.console import Console
 from pipeline.cli.watch import Watch
 from pipeline.config import JobConfig
 from pipeline.progress import Progress
+from pipeline.push import push_job
 from pipeline.report.summary import print_summary
 from pipeline.report.words import count_words
 from pipeline.run import RunOutcome, run_job
+from pipeline.terminal import output
 
 _QUIET_ENVIRONMENT = {
     "VLLM_LOGGING_LEVEL": "ERROR",
@@ -33,14 +35,14 @@ def run_and_report(config: JobConfig, beam_flags: Sequence[str] = ()) -> int:
     """
     if "PANTALLA_DEBUG" not in os.environ:
         quiet_libraries()
-    outcome = run_job(config, beam_flags, observer=Watch(Progress()))
+    outcome = run_job(config, beam_flags, observer=Watch(Progress()), push=push_job)
     tell(outcome)
     return outcome.exit_code
 
 
 def tell(outcome: RunOutcome, console: Console | None = None) -> None:
     """Print the summary of a run, and where everything is."""
-    console = console or Console(highlight=False)
+    console = console or output()
     console.print()
     print_summary(outcome.report.figures, console)
     console.print(f"\nReport:  {outcome.report.html_uri}", markup=False, soft_wrap=True)

@@ -15,9 +15,6 @@ def studio(
     port: Annotated[
         int, typer.Option("--port", min=1, max=65535, help="Port on 127.0.0.1; it must be free.")
     ] = 8080,
-    token_env: Annotated[
-        str, typer.Option("--token-env", help="Environment variable named in the export line.")
-    ] = "LABEL_STUDIO_API_KEY",
 ) -> None:
     """Run Label Studio on this machine only, until Ctrl-C; print where and how to log in.
 
@@ -25,4 +22,4 @@ def studio(
     """
     from label_studio.server import run_studio
 
-    raise typer.Exit(run_studio(data_dir, port, typer.echo, token_env))
+    raise typer.Exit(run_studio(data_dir, port, typer.echo))

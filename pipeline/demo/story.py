@@ -13,6 +13,7 @@ from pipeline.demo.demo import demo_config, screens_dir, write_job_file
 from pipeline.estimate import estimate
 from pipeline.nano.checkpoint import ensure_checkpoint
 from pipeline.report.words import count_words
+from pipeline.terminal import output
 
 
 def tell_demo(folder: Path, console: Console | None = None) -> int:
@@ -21,7 +22,7 @@ def tell_demo(folder: Path, console: Console | None = None) -> int:
     Raises:
         PantallaError: whatever the run raises.
     """
-    say = _Teller(console or Console(highlight=False))
+    say = _Teller(console or output())
     config = demo_config(folder)
     checkpoint = ensure_checkpoint()
     found = estimate(config)
@@ -76,4 +77,6 @@ def _say_where(say: _Teller, folder: Path, job_file: Path) -> None:
     say.line("\nNext:")
     say.line(f'  {run}python -c "import duckdb; print(duckdb.sql(\\"{query}\\"))"')
     say.line(f"  {run}pantalla show {folder} {sample}")
-    say.line(f"  {run}pantalla studio   # then: {run}pantalla push {job_file}")
+    say.line(f"  {run}pantalla studio        # then, in another terminal:")
+    say.line(f"  {run}pantalla push {folder} --url http://127.0.0.1:8080")
+    say.line(f"\nThe same job as a file to change: {job_file}")

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from pipeline.config import CostConfig
 from pipeline.dataset import Dataset
 from pipeline.report.accuracy import COLUMNS, Accuracy, AccuracyTally
+from pipeline.report.last_work import LastWork, last_work
 from pipeline.report.stats import RunStats
 from schemas.codes import Route
 from schemas.records import UnitCounts
@@ -66,6 +67,7 @@ class RunFigures:
         licences: screens by image licence, "" where unknown.
         threshold: probability from which rows are accepted; None where it is not known.
         speeds, cost, stats: of this run only.
+        last_work: the last run that committed anything, this one or an earlier one.
     """
 
     dataset: str
@@ -83,6 +85,7 @@ class RunFigures:
     speeds: Speeds
     cost: Cost | None
     stats: RunStats
+    last_work: LastWork | None
 
 
 def make_figures(
@@ -132,6 +135,7 @@ def make_figures(
         speeds=_speeds(stats),
         cost=_cost(stats, cost),
         stats=stats,
+        last_work=last_work(dataset, stats),
     )
 
 

@@ -22,6 +22,7 @@ from pipeline.report.words import (
     percent,
     share_text,
 )
+from pipeline.terminal import show
 
 _BAR = 24
 
@@ -33,14 +34,14 @@ def print_summary(figures: RunFigures, console: Console) -> None:
     table.add_column(overflow="fold")
     for name, value in _lines(figures):
         table.add_row(name, value)
-    console.print(table)
+    show(table, console)
 
 
 def summary_text(figures: RunFigures) -> str:
     """The summary without colours, for files and logs."""
     sink = io.StringIO()
     print_summary(figures, Console(file=sink, width=110, no_color=True, highlight=False))
-    return "\n".join(line.rstrip() for line in sink.getvalue().splitlines()) + "\n"
+    return sink.getvalue()
 
 
 def _lines(figures: RunFigures) -> Iterator[tuple[str, Text | str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pipeline.config import JobConfig
 from pipeline.dataset import Dataset
@@ -10,6 +10,7 @@ from pipeline.report.figures import RunFigures, make_figures
 from pipeline.report.gallery import make_cards, reject_lines
 from pipeline.report.html import render_page
 from pipeline.report.json_report import report_json
+from pipeline.report.last_work import REPORT
 from pipeline.report.stats import RunStats
 from pipeline.report.summary import summary_text
 from transforms.profiles.load import load_profile
@@ -37,13 +38,15 @@ def write_report(dataset: Dataset, stats: RunStats, config: JobConfig) -> Report
         StorageError: if a file cannot be written.
     """
     figures = make_figures(dataset, stats, config.cost, config.decision.threshold)
-    cards, hidden = make_cards(dataset)
+    # Pixels lie with the shards, which may be on another server than the dataset.
+    pictured = replace(dataset, input_endpoint=config.input.s3_endpoint)
+    cards, hidden = make_cards(pictured)
     rejects = reject_lines(dataset, _REJECT_LINES)
     notice = load_profile(config.model.profile).warning
     page = render_page(figures, cards, hidden, rejects, notice)
     report = Report(
         figures=figures,
-        json_uri=join_uri(dataset.uri, "report.json"),
+        json_uri=join_uri(dataset.uri, REPORT),
         text_uri=join_uri(dataset.uri, "report.txt"),
         html_uri=join_uri(dataset.uri, "report.html"),
     )
