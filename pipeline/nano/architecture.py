@@ -12,11 +12,26 @@ from typing import TypeAlias
 VOCAB_SIZE = 1152
 """Rows of the embedding; the tokenizer uses at most as many, the rest is padding."""
 
+TEXT_WIDTH = 128
+TEXT_INNER = 384
+TEXT_LAYERS = 2
+HEADS = 4
+KEY_VALUE_HEADS = 2
+HEAD_WIDTH = 32
+
+VISION_WIDTH = 64
+VISION_INNER = 128
+VISION_LAYERS = 3
+VISION_HEADS = 2
+VISION_POSITIONS = 24 * 24
+DEEPSTACK_LAYERS = (0,)
+
+CHANNELS = 3
 PATCH_SIZE = 16
 MERGE_SIZE = 2
 TEMPORAL_PATCH_SIZE = 2
 MIN_PIXELS = 64 * 32 * 32
-MAX_PIXELS = 1024 * 32 * 32
+MAX_PIXELS = 512 * 32 * 32
 """Bounds of the processor; `transforms/profiles/nano.toml` repeats them and a test compares."""
 
 MAX_POSITIONS = 8192
@@ -56,12 +71,12 @@ def _text_config(special: Mapping[str, int]) -> ConfigFile:
         "model_type": "qwen3_vl_text",
         "dtype": "float32",
         "vocab_size": VOCAB_SIZE,
-        "hidden_size": 128,
-        "intermediate_size": 384,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 4,
-        "num_key_value_heads": 2,
-        "head_dim": 32,
+        "hidden_size": TEXT_WIDTH,
+        "intermediate_size": TEXT_INNER,
+        "num_hidden_layers": TEXT_LAYERS,
+        "num_attention_heads": HEADS,
+        "num_key_value_heads": KEY_VALUE_HEADS,
+        "head_dim": HEAD_WIDTH,
         "hidden_act": "silu",
         "max_position_embeddings": MAX_POSITIONS,
         "rms_norm_eps": 1e-6,
@@ -75,18 +90,18 @@ def _text_config(special: Mapping[str, int]) -> ConfigFile:
 def _vision_config() -> ConfigFile:
     return {
         "model_type": "qwen3_vl_vision",
-        "depth": 3,
-        "hidden_size": 64,
-        "intermediate_size": 128,
-        "num_heads": 2,
+        "depth": VISION_LAYERS,
+        "hidden_size": VISION_WIDTH,
+        "intermediate_size": VISION_INNER,
+        "num_heads": VISION_HEADS,
         "hidden_act": "gelu_pytorch_tanh",
-        "in_channels": 3,
+        "in_channels": CHANNELS,
         "patch_size": PATCH_SIZE,
         "spatial_merge_size": MERGE_SIZE,
         "temporal_patch_size": TEMPORAL_PATCH_SIZE,
-        "out_hidden_size": 128,
-        "num_position_embeddings": 576,
-        "deepstack_visual_indexes": [0],
+        "out_hidden_size": TEXT_WIDTH,
+        "num_position_embeddings": VISION_POSITIONS,
+        "deepstack_visual_indexes": list(DEEPSTACK_LAYERS),
     }
 
 

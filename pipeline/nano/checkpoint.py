@@ -6,25 +6,17 @@ batching, decoding and parsing code can run anywhere. The bytes are the same eve
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pipeline.nano import architecture, tokenizer
-
-if TYPE_CHECKING:
-    import numpy as np
-    import torch
+from pipeline.nano.weights import random_weights
 
 NANO_VERSION = "1"
 """Part of the folder name: grows whenever the bytes of the checkpoint change."""
-
-SEED = 20_240
-INIT_STD = 0.02
 
 
 def ensure_checkpoint(cache_dir: Path | None = None) -> Path:
@@ -76,14 +68,13 @@ def write_checkpoint(folder: Path) -> None:
         for text in tokenizer.SPECIAL_TOKENS
         if (index := model_tokenizer.token_to_id(text)) is not None
     }
-    config = architecture.model_config(special)
-    _write_json(folder / "config.json", config)
+    _write_json(folder / "config.json", architecture.model_config(special))
     _write_json(folder / "generation_config.json", architecture.generation_config(special))
     _write_json(folder / "preprocessor_config.json", architecture.image_processor_config())
     _write_json(folder / "video_preprocessor_config.json", architecture.video_processor_config())
     _write_json(folder / "tokenizer_config.json", tokenizer.tokenizer_config())
     model_tokenizer.save(str(folder / "tokenizer.json"))
-    _write_weights(folder, config)
+    _write_weights(folder / "model.safetensors")
 
 
 def _write_json(path: Path, content: architecture.ConfigFile) -> None:
@@ -91,45 +82,9 @@ def _write_json(path: Path, content: architecture.ConfigFile) -> None:
     path.write_text(text + "\n", encoding="utf-8")
 
 
-def _write_weights(folder: Path, config: architecture.ConfigFile) -> None:
-    from safetensors.torch import save_file
+def _write_weights(path: Path) -> None:
+    from safetensors.numpy import save_file
 
-    weights = random_weights(config)
-    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
-    _sync(folder / "model.safetensors")
-
-
-def _sync(path: Path) -> None:
+    save_file(random_weights(), path, metadata={"format": "pt"})
     with path.open("rb") as file:
         os.fsync(file.fileno())
-
-
-def random_weights(config: architecture.ConfigFile) -> dict[str, torch.Tensor]:
-    """Random weights by parameter name, float32, for the model that `config` describes.
-
-    Each tensor has a generator of its own, seeded by its name, so that one tensor does not depend
-    on the others; NumPy draws them, because its generators promise the same stream on every CPU.
-    """
-    import torch
-    from transformers import Qwen3VLConfig, Qwen3VLForConditionalGeneration
-
-    with torch.device("meta"):
-        model = Qwen3VLForConditionalGeneration(Qwen3VLConfig(**config))
-    tied = {"lm_head.weight"}
-    return {
-        name: torch.from_numpy(_draw(name, tuple(tensor.shape)))
-        for name, tensor in sorted(model.state_dict().items())
-        if name not in tied
-    }
-
-
-def _draw(name: str, shape: tuple[int, ...]) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
-    import numpy as np
-
-    if name.endswith(".bias"):
-        return np.zeros(shape, dtype=np.float32)
-    if "norm" in name.rsplit(".", 2)[-2]:
-        return np.ones(shape, dtype=np.float32)
-    digest = hashlib.sha256(f"{SEED}:{name}".encode()).digest()
-    generator = np.random.Generator(np.random.Philox(int.from_bytes(digest[:8], "big")))
-    return generator.standard_normal(shape, dtype=np.float32) * np.float32(INIT_STD)
