@@ -18,7 +18,7 @@ from transforms.shards.base import RawScreen, ShardIndex
 from transforms.shards.members import pair_members
 from transforms.shards.names import is_ignored, readable_name
 from transforms.storage import Storage
-from transforms.storage.base import HEADER_READ_AHEAD
+from transforms.storage.base import HEADER_READ_AHEAD, READ_AHEAD
 
 _BLOCK = 512
 _WALK_ERRORS = (*STREAM_ERRORS, tarfile.TarError, ValueError, OverflowError, RecursionError)
@@ -58,15 +58,22 @@ def index_tar(shard: Shard, storage: Storage) -> ShardIndex:
 
 def read_tar(unit: Unit, storage: Storage) -> Iterator[RawScreen | Reject]:
     """One item for each member of the unit, in order."""
-    with open_archive(unit.shard, storage) as archive:
+    with open_archive(unit.shard, storage, _extent(unit.members)) as archive:
         fetch = _read_ahead(archive, unit.members) if archive.compressed else _slicer(archive)
         for member in unit.members:
             try:
-                sidecar = fetch(member.sidecar) if member.sidecar else None
-                yield RawScreen(member, fetch(member.image), sidecar)
+                yield _raw(member, fetch)
             except MemberRejected as error:
                 reason = RejectReason(error.reason)
                 yield Reject(Stage.READ, reason, error.detail, member.name)
+
+
+def _raw(member: Member, fetch: _Fetch) -> RawScreen:
+    """Image and sidecar, whichever lies first in the archive first: going back costs a request."""
+    spans = [span for span in (member.image, member.sidecar) if span]
+    data = {span: fetch(span) for span in sorted(spans, key=lambda span: span.offset or 0)}
+    sidecar = data[member.sidecar] if member.sidecar else None
+    return RawScreen(member, data[member.image], sidecar)
 
 
 def read_tar_member(shard: Shard, member: Member, storage: Storage) -> bytes:
@@ -156,6 +163,14 @@ def _slicer(archive: Archive) -> _Fetch:
         return data
 
     return fetch
+
+
+def _extent(members: tuple[Member, ...]) -> int:
+    """Read-ahead for a unit: from its first byte to its last, so that no neighbour is fetched."""
+    spans = [span for member in members for span in (member.image, member.sidecar) if span]
+    starts = [span.offset or 0 for span in spans]
+    end = max((span.offset or 0) + span.size for span in spans)
+    return max(1, min(READ_AHEAD, end - min(starts)))
 
 
 def _read_ahead(archive: Archive, members: tuple[Member, ...]) -> _Fetch:
