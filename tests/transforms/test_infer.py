@@ -25,6 +25,7 @@ from schemas.records import (
     ShardKind,
     Unit,
 )
+from transforms.compose import Question
 from transforms.engines.base import EngineInfo, EngineRequest
 from transforms.engines.clock import BusyClock
 from transforms.infer import infer
@@ -85,7 +86,7 @@ def ask(screen_id: str, query: Query) -> Ask:
     request = EngineRequest(
         sample.sample_id, image, screen_id, sample.prompt, None, 1, Sampling(), 8, 0, None, "{}"
     )
-    return Ask(sample, TASK, request)
+    return Ask(Question(sample, TASK, Sampling(), 1, 0), request)
 
 
 def events(units: int, screens: int, questions: int) -> Iterator[ComposeEvent]:
@@ -103,10 +104,10 @@ def test_every_question_gets_its_own_answer_and_every_unit_ends_once() -> None:
         assert [s.screen_id for s in work.screens] == [
             f"unit-{work.unit.index}/{i}" for i in range(3)
         ]
-        assert len(work.questions) == 6
-        for question in work.questions:
-            answer = work.answers[question.sample.sample_id]
-            assert answer.completions[0].text == question.sample.query.instruction
+        assert len(work.posed) == 6
+        for posed in work.posed:
+            sample = posed.question.sample
+            assert work.answers[sample.sample_id].completions[0].text == sample.query.instruction
 
 
 def test_the_engine_is_never_given_more_than_it_has_room_for() -> None:
@@ -138,7 +139,7 @@ def test_a_unit_of_rejects_alone_ends_without_the_engine() -> None:
     source: list[ComposeEvent] = [Refused(unit(0), reject, is_member=True), UnitEnd(unit(0))]
     engine = EchoEngine(room=2)
     (work,) = infer(Prefetch(source, 2), engine, BusyClock())
-    assert (len(work.refused), work.questions, engine.order) == (1, [], [])
+    assert (len(work.refused), work.posed, engine.order) == (1, [], [])
 
 
 def test_a_dead_engine_is_an_error_not_a_silence() -> None:
