@@ -29,6 +29,7 @@ _PORTS = (
     "s3.port",
     "s3.port.grpc",
 )
+# Each bucket takes several volumes; files grow as they are written.
 _FLAGS = (
     "-ip=127.0.0.1",
     "-ip.bind=127.0.0.1",
@@ -36,7 +37,7 @@ _FLAGS = (
     "-s3",
     "-s3.port.iceberg=0",
     "-s3.port.lance=0",
-    "-volume.max=8",
+    "-volume.max=200",
     "-master.volumeSizeLimitMB=64",
     "-master.telemetry=false",
 )
