@@ -48,9 +48,9 @@ def read_part(storage: Storage, uri: str, rows: int, schema: pa.Schema) -> pa.Ta
         raise DatasetError(f"{uri}: a committed part is missing or unreadable: {error}") from error
     try:
         file = pq.ParquetFile(io.BytesIO(data))
+        _check_metadata(uri, file.schema_arrow)
         if file.metadata.num_rows != rows:
             raise DatasetError(f"{uri}: has {file.metadata.num_rows} rows, committed were {rows}")
-        _check_metadata(uri, file.schema_arrow)
         names = [name for name in schema.names if name in file.schema_arrow.names]
         return _conform(file.read(columns=names), schema, uri)
     except (pa.ArrowInvalid, OSError) as error:

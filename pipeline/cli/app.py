@@ -51,9 +51,13 @@ def _options(
     """Grounding and localization annotations for screenshots in Spanish."""
 
 
-for _verb in (demo, plan, run, show, push, studio):
-    app.command()(_verb)
-app.add_typer(profiles_app, name="profiles")
+app.command(short_help="Run everything on bundled screens, on the CPU.")(demo)
+app.command(short_help="Say what a job would do, and what it may cost.")(plan)
+app.command(short_help="Run a job, or the rest of it.")(run)
+app.command(short_help="Show a sample, and draw it on its screen.")(show)
+app.command(short_help="Send uncertain samples to Label Studio.")(push)
+app.command(short_help="Start a local Label Studio.")(studio)
+app.add_typer(profiles_app, name="profiles", short_help="List the models this version knows.")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -12,10 +12,9 @@ from rich.console import Console
 from pipeline.cli.watch import Watch
 from pipeline.config import JobConfig
 from pipeline.progress import Progress
-from pipeline.push import push_job
 from pipeline.report.summary import print_summary
 from pipeline.report.words import count_words
-from pipeline.run import RunOutcome, run_job
+from pipeline.run import Push, RunOutcome, run_job
 from pipeline.terminal import output
 
 _QUIET_ENVIRONMENT = {
@@ -35,9 +34,18 @@ def run_and_report(config: JobConfig, beam_flags: Sequence[str] = ()) -> int:
     """
     if "PANTALLA_DEBUG" not in os.environ:
         quiet_libraries()
-    outcome = run_job(config, beam_flags, observer=Watch(Progress()), push=push_job)
+    outcome = run_job(config, beam_flags, observer=Watch(Progress()), push=_push(config))
     tell(outcome)
     return outcome.exit_code
+
+
+def _push(config: JobConfig) -> Push | None:
+    """The push, where there is a server to push to: its client takes seconds to import."""
+    if config.label_studio.url is None:
+        return None
+    from pipeline.push import push_job
+
+    return push_job
 
 
 def tell(outcome: RunOutcome, console: Console | None = None) -> None:

@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
 from pipeline.cli.options import DatasetUri, InputEndpoint, S3Endpoint
 
+if TYPE_CHECKING:
+    from pipeline.dataset import Dataset
+
+_Sample: TypeAlias = Annotated[
+    str | None,
+    typer.Argument(
+        help="Its id, or a unique beginning of it. Without it: a list.", show_default=False
+    ),
+]
+_Png: TypeAlias = Annotated[
+    Path | None,
+    typer.Option("--png", help="Where the picture goes; default: <beginning of the id>.png here."),
+]
+
 
 def show(
     dataset: DatasetUri,
-    sample: Annotated[
-        str | None,
-        typer.Argument(
-            help="Its id, or a unique beginning of it. Without it: a list.", show_default=False
-        ),
-    ] = None,
-    png: Annotated[
-        Path | None,
-        typer.Option(
-            "--png", help="Where the picture goes; default: <beginning of the id>.png here."
-        ),
-    ] = None,
+    sample: _Sample = None,
+    png: _Png = None,
     picture: Annotated[
         bool, typer.Option("--picture/--no-picture", help="Whether to draw it.")
     ] = True,
@@ -39,18 +43,25 @@ def show(
 ) -> None:
     """Show a sample: prompt, raw answers, geometry, status and route, and a PNG with it drawn."""
     from pipeline.dataset import open_dataset
-    from pipeline.sample_text import print_list, print_sample
+    from pipeline.sample_text import print_list
 
     opened = open_dataset(dataset, s3_endpoint, input_s3_endpoint)
     if sample is None:
         print_list(opened, limit, route)
         return
-    found = opened.sample(sample)
-    screen = opened.screen(found.screen_id)
+    _show_one(opened, sample, png, picture=picture, truth=truth)
+
+
+def _show_one(
+    dataset: Dataset, sample: str, png: Path | None, *, picture: bool, truth: bool
+) -> None:
+    from pipeline.sample_picture import draw_sample
+    from pipeline.sample_text import print_sample
+
+    found = dataset.sample(sample)
+    screen = dataset.screen(found.screen_id)
     print_sample(found, screen)
     if picture:
-        from pipeline.sample_picture import draw_sample
-
         target = png or Path(f"{found.sample_id[:12]}.png")
-        draw_sample(opened.picture(screen), found, truth=truth).save(target, "PNG")
+        draw_sample(dataset.picture(screen), found, truth=truth).save(target, "PNG")
         typer.echo(f"Picture    {target}")

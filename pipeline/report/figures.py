@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -96,6 +96,8 @@ def make_figures(
 ) -> RunFigures:
     """Read a dataset once, part by part, and make the figures of its report.
 
+    Long because it names once where each figure comes from.
+
     Args:
         dataset: what the run left behind.
         stats: what the run spent.
@@ -107,18 +109,11 @@ def make_figures(
         CountMismatchError: if the counts of a unit do not add up.
     """
     about = dataset.describe()
-    tally = AccuracyTally()
-    histogram = {route.value: [0] * HISTOGRAM_BINS for route in Route}
-    models: Counter[str] = Counter()
+    seen = _Seen()
     for _, part in dataset.parts("annotations", _COLUMNS):
-        tally.add(part)
-        first = part.filter(pc.equal(part["element_index"], 0))
-        models.update(first["model"].to_pylist())
-        _fill(histogram, first)
-    origin: dict[str, Counter[str]] = {"app": Counter(), "licence": Counter()}
-    for _, part in dataset.parts("screens", tuple(origin)):
-        for name, counter in origin.items():
-            counter.update(value or "" for value in part[name].to_pylist())
+        seen.add_samples(part)
+    for _, part in dataset.parts("screens", ("app", "licence")):
+        seen.add_screens(part)
     return RunFigures(
         dataset=about.uri,
         fingerprint=about.fingerprint,
@@ -126,17 +121,42 @@ def make_figures(
         units=about.units,
         shards=len(about.shards),
         counts=about.counts,
-        accuracy=tally.result(),
-        histogram=histogram,
-        models=dict(sorted(models.items())),
-        apps=dict(sorted(origin["app"].items())),
-        licences=dict(sorted(origin["licence"].items())),
+        accuracy=seen.tally.result(),
+        histogram=seen.histogram,
+        models=dict(sorted(seen.models.items())),
+        apps=dict(sorted(seen.apps.items())),
+        licences=dict(sorted(seen.licences.items())),
         threshold=threshold,
         speeds=_speeds(stats),
         cost=_cost(stats, cost),
         stats=stats,
         last_work=last_work(dataset, stats),
     )
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What one pass over the rows finds, part by part."""
+
+    tally: AccuracyTally = field(default_factory=AccuracyTally)
+    histogram: dict[str, list[int]] = field(
+        default_factory=lambda: {route.value: [0] * HISTOGRAM_BINS for route in Route}
+    )
+    models: Counter[str] = field(default_factory=Counter)
+    apps: Counter[str] = field(default_factory=Counter)
+    licences: Counter[str] = field(default_factory=Counter)
+
+    def add_samples(self, part: pa.Table) -> None:
+        """Count a part of `annotations`."""
+        self.tally.add(part)
+        first = part.filter(pc.equal(part["element_index"], 0))
+        self.models.update(first["model"].to_pylist())
+        _fill(self.histogram, first)
+
+    def add_screens(self, part: pa.Table) -> None:
+        """Count a part of `screens`."""
+        self.apps.update(value or "" for value in part["app"].to_pylist())
+        self.licences.update(value or "" for value in part["licence"].to_pylist())
 
 
 def _fill(histogram: dict[str, list[int]], first: pa.Table) -> None:

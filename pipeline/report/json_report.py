@@ -99,6 +99,7 @@ def _document(figures: RunFigures) -> dict[str, _Value]:
             "localization": _localization(accuracy.localization),
         },
         "probability": {
+            "threshold": figures.threshold,
             "bins": bins,
             "by_route": {k: list(v) for k, v in figures.histogram.items()},
         },

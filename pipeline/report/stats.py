@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from schemas.codes import Route
@@ -78,6 +78,8 @@ def run_stats(
 ) -> RunStats:
     """Add up what the workers of one run spent.
 
+    Long because it says once, field by field, where each figure comes from.
+
     Args:
         records: of every unit of the run's plan, the reused ones marked so.
         started: ISO 8601, UTC.
@@ -87,25 +89,30 @@ def run_stats(
         push: outcome of the push, where there was one.
     """
     done = [record for record in records if not record.reused]
-    engines = sorted({(r.worker.engine, r.worker.engine_version) for r in done if r.worker.engine})
+    workers = [record.worker for record in done]
+    counts = [record.counts for record in done]
     return RunStats(
         started=started,
         ended=ended,
         wall_seconds=wall_seconds,
-        engine_busy_seconds=sum(r.worker.engine_busy_seconds for r in done),
-        engine_start_seconds=sum(r.worker.engine_start_seconds for r in done),
-        peak_memory_bytes=max((r.worker.peak_memory_bytes for r in done), default=0),
-        engine=", ".join(dict.fromkeys(engine for engine, _ in engines)),
-        engine_version=", ".join(dict.fromkeys(version for _, version in engines)),
+        engine_busy_seconds=sum(w.engine_busy_seconds for w in workers),
+        engine_start_seconds=sum(w.engine_start_seconds for w in workers),
+        peak_memory_bytes=max((w.peak_memory_bytes for w in workers), default=0),
+        engine=_names(w.engine for w in workers),
+        engine_version=_names(w.engine_version for w in workers),
         model=model,
-        workers=max(1, len({r.worker.pid for r in done if r.worker.pid})),
+        workers=max(1, len({w.pid for w in workers if w.pid})),
         units_done=len(done),
         units_reused=len(records) - len(done),
-        screens=sum(r.counts.screens for r in done),
-        samples=sum(r.counts.samples for r in done),
-        accepted=sum(r.counts.routes.get(route, 0) for r in done for route in _ACCEPTED),
-        prompt_tokens=sum(r.counts.prompt_tokens for r in done),
-        output_tokens=sum(r.counts.output_tokens for r in done),
-        cached_tokens=sum(r.worker.cached_tokens for r in done),
+        screens=sum(c.screens for c in counts),
+        samples=sum(c.samples for c in counts),
+        accepted=sum(c.routes.get(route, 0) for c in counts for route in _ACCEPTED),
+        prompt_tokens=sum(c.prompt_tokens for c in counts),
+        output_tokens=sum(c.output_tokens for c in counts),
+        cached_tokens=sum(w.cached_tokens for w in workers),
         push=push,
     )
+
+
+def _names(values: Iterable[str]) -> str:
+    return ", ".join(sorted(set(filter(None, values))))
