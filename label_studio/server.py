@@ -154,16 +154,13 @@ class StudioServer:
         return self.log_path.read_text(encoding="utf-8", errors="replace")[-_TAIL:]
 
 
-def run_studio(
-    data_dir: Path, port: int = DEFAULT_PORT, say: Say = print, token_env: str = ""
-) -> int:
+def run_studio(data_dir: Path, port: int = DEFAULT_PORT, say: Say = print) -> int:
     """Run a local server in the foreground until Ctrl-C or SIGTERM.
 
     Args:
         data_dir: where it keeps everything.
         port: port on 127.0.0.1.
         say: receives the lines for the person who started it.
-        token_env: name of the environment variable that `pantalla push` reads the token from.
 
     Returns:
         Exit status: 0 when stopped on request, else the server's own.
@@ -173,7 +170,7 @@ def run_studio(
     server = StudioServer(data_dir, port)
     try:
         with server:
-            for line in welcome(server, token_env or "LABEL_STUDIO_API_KEY"):
+            for line in welcome(server):
                 say(line)
             return server.wait()
     except KeyboardInterrupt:
@@ -181,14 +178,14 @@ def run_studio(
         return 0
 
 
-def welcome(server: StudioServer, token_env: str) -> list[str]:
+def welcome(server: StudioServer) -> list[str]:
     """What a person needs to log in and to push, line by line."""
     return [
         f"Label Studio is ready: {server.url}",
         f"  user      {server.account.user}",
         f"  password  {server.account.password}",
         "To push to it from another terminal:",
-        f"  export {token_env}={server.account.token}",
+        f"  export LABEL_STUDIO_API_KEY={server.account.token}",
         "It answers on this machine only and calls nothing outside. Stop it with Ctrl-C.",
     ]
 

@@ -1,0 +1,186 @@
+"""Payloads, literally: percent of the upright image, one prediction, ids that never change."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from review_cases import GROUNDING
+
+from label_studio.checks import prediction_problems, task_problems
+from label_studio.tasks import Region, prediction, task_data
+from schemas.codes import QueryKind, Role, SampleStatus
+from schemas.geometry import Box, FrameKind, Point, SeenImage, Size, point_from_frame
+from schemas.records import Item
+
+
+def values(regions: tuple[Region, ...]) -> list[dict[str, object]]:
+    return [dict(region["value"]) for region in regions]
+
+
+def test_a_box_and_a_point_are_one_prediction_in_percent() -> None:
+    payload = prediction(GROUNDING)
+    assert payload.score == 0.4
+    assert payload.model_version == "pantalla"
+    assert payload.result == (
+        {
+            "id": payload.result[0]["id"],
+            "from_name": "box",
+            "to_name": "image",
+            "type": "rectanglelabels",
+            "original_width": 1280,
+            "original_height": 800,
+            "image_rotation": 0,
+            "value": {
+                "x": 20.0,
+                "y": 20.0,
+                "width": 10.0,
+                "height": 10.0,
+                "rotation": 0.0,
+                "rectanglelabels": ["button"],
+            },
+        },
+        {
+            "id": payload.result[1]["id"],
+            "from_name": "point",
+            "to_name": "image",
+            "type": "keypointlabels",
+            "original_width": 1280,
+            "original_height": 800,
+            "image_rotation": 0,
+            "value": {"x": 25.0, "y": 25.0, "width": 0.6, "keypointlabels": ["click"]},
+        },
+    )
+
+
+def test_region_ids_depend_on_the_sample_alone() -> None:
+    ids = [region["id"] for region in prediction(GROUNDING).result]
+    assert ids == [region["id"] for region in prediction(GROUNDING).result]
+    other = prediction(replace(GROUNDING, sample_id="muestra-2"))
+    assert set(ids).isdisjoint(region["id"] for region in other.result)
+
+
+@pytest.mark.parametrize(
+    ("box", "percent"),
+    [
+        (Box(0, 0, 1280, 800), (0.0, 0.0, 100.0, 100.0)),
+        (Box(-3, -2, 640, 400), (0.0, 0.0, 50.0, 50.0)),
+        (Box(1152, 720, 1281.5, 800.4), (90.0, 90.0, 10.0, 10.0)),
+    ],
+)
+def test_a_box_over_the_edge_is_cut_there(
+    box: Box, percent: tuple[float, float, float, float]
+) -> None:
+    sample = replace(GROUNDING, items=(Item(box=box),))
+    (value,) = values(prediction(sample).result)
+    assert (value["x"], value["y"], value["width"], value["height"]) == percent
+    assert value["rectanglelabels"] == ["element"]
+
+
+def test_a_box_outside_the_image_is_not_drawn() -> None:
+    sample = replace(GROUNDING, items=(Item(box=Box(1300, 10, 1400, 20)),))
+    assert prediction(sample).result == ()
+
+
+def test_several_elements_keep_their_order_and_class() -> None:
+    sample = replace(
+        GROUNDING,
+        kind=QueryKind.LOCALIZATION,
+        items=(
+            Item(box=Box(0, 0, 128, 80), role=Role.LINK),
+            Item(box=Box(128, 0, 256, 80), role=None),
+            Item(box=Box(256, 0, 384, 80), role=Role.TEXTBOX),
+        ),
+        candidates=(Item(point=Point(9, 9)),),
+    )
+    payload = prediction(sample)
+    assert [region["value"]["rectanglelabels"] for region in payload.result] == [
+        ["link"],
+        ["element"],
+        ["textbox"],
+    ]
+    assert len({region["id"] for region in payload.result}) == 3
+    assert task_data(sample, "/x")["answer"] == "Respuesta del modelo: 3 elementos marcados abajo."
+
+
+def test_only_answers_that_look_different_are_drawn_as_others() -> None:
+    sample = replace(
+        GROUNDING,
+        candidates=(
+            Item(point=Point(320, 200)),
+            Item(point=Point(380, 238)),
+            Item(point=Point(1000, 600)),
+            Item(point=Point(1010, 605)),
+            Item(box=Box(100, 600, 140, 620)),
+            Item(point=Point(5000, 10)),
+        ),
+    )
+    others = [r for r in prediction(sample).result if r["from_name"] == "candidate"]
+    assert [(r["value"]["x"], r["value"]["y"]) for r in others] == [(78.125, 75.0), (9.375, 76.25)]
+    assert all(r["readonly"] and r["value"]["keypointlabels"] == ["candidate"] for r in others)
+    assert prediction_problems(prediction(sample)) == []
+
+
+@pytest.mark.parametrize(
+    ("status", "answer"),
+    [
+        (SampleStatus.ABSENT, "Respuesta del modelo: no existe en la pantalla."),
+        (SampleStatus.NO_ANSWER, "Respuesta del modelo: ninguna que se pueda usar."),
+        (SampleStatus.TRUNCATED, "Respuesta del modelo: ninguna que se pueda usar."),
+    ],
+)
+def test_an_answer_without_a_place_is_said_in_words(status: SampleStatus, answer: str) -> None:
+    sample = replace(GROUNDING, status=status, items=())
+    assert task_data(sample, "/x")["answer"] == answer
+    assert prediction(sample).result == ()
+    assert prediction_problems(prediction(sample)) == []
+
+
+def test_the_data_carries_the_key_the_model_and_composed_text() -> None:
+    sample = replace(GROUNDING, instruction="Abrir la configuracio\u0301n", app="wagtail")
+    data = task_data(sample, "/data/upload/2/x.png")
+    assert data == {
+        "sample_id": "muestra-1",
+        "screen_id": "a" * 64,
+        "image": "/data/upload/2/x.png",
+        "question": "¿Está bien marcado el elemento que pide la instrucción?",
+        "instruction": "Abrir la configuración",
+        "answer": "Respuesta del modelo: el lugar marcado abajo.",
+        "kind": "grounding",
+        "status": "ok",
+        "probability": 0.4,
+        "model": "nano abc123",
+        "app": "wagtail",
+        "locale": "",
+    }
+    assert "route" not in data
+    assert task_problems(data) == []
+
+
+sides = st.integers(1, 8000)
+corners = st.floats(-100, 9000, allow_nan=False)
+
+
+@given(width=sides, height=sides, xs=st.tuples(corners, corners), ys=st.tuples(corners, corners))
+def test_any_box_becomes_a_region_that_passes_the_checks_or_none(
+    width: int, height: int, xs: tuple[float, float], ys: tuple[float, float]
+) -> None:
+    if xs[0] == xs[1] or ys[0] == ys[1]:
+        return
+    box = Box(min(xs), min(ys), max(xs), max(ys))
+    sample = replace(GROUNDING, size=Size(width, height), items=(Item(box=box),))
+    payload = prediction(sample)
+    assert prediction_problems(payload) == []
+    overlaps = box.x1 < width and box.x2 > 0 and box.y1 < height and box.y2 > 0
+    assert len(payload.result) == int(overlaps)
+
+
+@given(x=st.integers(0, 3840), y=st.integers(0, 2160))
+def test_percent_goes_back_to_the_same_pixel(x: int, y: int) -> None:
+    sample = replace(GROUNDING, size=Size(3840, 2160), items=(Item(point=Point(x, y)),))
+    (value,) = values(prediction(sample).result)
+    image = SeenImage.unchanged(Size(3840, 2160))
+    back = point_from_frame(
+        float(str(value["x"])), float(str(value["y"])), FrameKind.PERCENT, image
+    )
+    assert (round(back.x), round(back.y)) == (x, y)
