@@ -30,7 +30,7 @@ def claim_dataset(uri: str, ingredients: Ingredients, s3_endpoint: str | None) -
     """
     storage = storage_for(uri, s3_endpoint)
     target = join_uri(uri, HEAD)
-    head = {
+    head: dict[str, Json] = {
         "fingerprint": fingerprint_of(ingredients),
         "schema_version": SCHEMA_VERSION,
         "ingredients": ingredients,

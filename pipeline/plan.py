@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from transforms.queries import load_queries
-
 from pipeline.config import JobConfig
 from schemas.errors import InputError
 from schemas.records import Lot, Problem, Shard, Unit
+from transforms.queries import load_queries
 from transforms.shards import index_shard, list_shards, make_lots, split_units
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import partial
 
-from transforms.queries import load_queries
-
 from pipeline.config import JobConfig
 from pipeline.fingerprint import Ingredients, fingerprint_of
 from pipeline.model import ResolvedModel, resolve_model
@@ -19,6 +17,7 @@ from transforms.engines.base import EngineFactory, EngineInfo
 from transforms.engines.vllm import start_vllm
 from transforms.judge import JudgeSettings
 from transforms.load import LoadSettings
+from transforms.queries import load_queries
 from transforms.route import RouteSettings
 from transforms.rows import RowSettings
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from schemas.codes import RejectReason
+
 
 class PantallaError(Exception):
     """Base of every error this project raises on purpose."""
@@ -39,11 +41,11 @@ class MemberRejected(PantallaError):  # noqa: N818 - it is a verdict on one item
     """One shard member or one query cannot be used; its neighbours go on.
 
     Attributes:
-        reason: machine code, a value of `schemas.codes.RejectReason`.
+        reason: machine code.
         detail: what was seen, for a person.
     """
 
-    def __init__(self, reason: str, detail: str) -> None:
+    def __init__(self, reason: RejectReason, detail: str) -> None:
         super().__init__(f"{reason}: {detail}")
         self.reason = reason
         self.detail = detail

@@ -79,7 +79,7 @@ def _decode(settings: LoadSettings, event: RawEvent) -> list[DecodeEvent]:
         decoded = decode_image(raw.data, settings.max_pixels)
     except MemberRejected as error:
         return [_refused(unit, raw, Stage.DECODE, error)]
-    sidecar = parse_sidecar(raw.sidecar)
+    sidecar = parse_sidecar(raw.sidecar, decoded.size)
     screen = _screen(unit, raw, decoded, sidecar, settings)
     return [*_sidecar_rejects(unit, raw, screen, sidecar), Decoded(unit, screen, decoded.image)]
 

@@ -41,7 +41,7 @@ def read_folder(unit: Unit, storage: Storage) -> Iterator[RawScreen | Reject]:
             sidecar = _read(unit.shard, member.sidecar, storage) if member.sidecar else None
             yield RawScreen(member, _read(unit.shard, member.image, storage), sidecar)
         except MemberRejected as error:
-            yield Reject(Stage.READ, RejectReason(error.reason), error.detail, member.name)
+            yield Reject(Stage.READ, error.reason, error.detail, member.name)
 
 
 def read_folder_member(shard: Shard, member: Member, storage: Storage) -> bytes:

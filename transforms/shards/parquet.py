@@ -45,7 +45,7 @@ def index_parquet(shard: Shard, storage: Storage) -> ShardIndex:
             find_columns(file.schema_arrow)
             rows = file.metadata.num_rows
     except MemberRejected as error:
-        return ShardIndex((), (Problem(None, RejectReason(error.reason), error.detail),))
+        return ShardIndex((), (Problem(None, error.reason, error.detail),))
     names = map(row_name, range(rows))
     return ShardIndex(
         tuple(Member(name, ByteRange(name, None, 0), row=i) for i, name in enumerate(names))
@@ -136,4 +136,4 @@ def _screen(shard: Shard, member: Member, row: _Row, storage: Storage) -> RawScr
         data = image_bytes(row.image, shard.uri, storage)
         return RawScreen(member, data, sidecar_bytes(row.sidecar))
     except MemberRejected as error:
-        return Reject(Stage.READ, RejectReason(error.reason), error.detail, member.name)
+        return Reject(Stage.READ, error.reason, error.detail, member.name)

@@ -57,7 +57,7 @@ def read_unit(unit: Unit, s3_endpoint: str | None = None) -> Iterator[RawScreen 
     except ObjectDeniedError as error:
         yield from _rejects(unit, done, RejectReason.MEMBER_UNREADABLE, error)
     except MemberRejected as error:
-        yield from _rejects(unit, done, RejectReason(error.reason), error)
+        yield from _rejects(unit, done, error.reason, error)
     except OSError as error:
         yield from _rejects(unit, done, RejectReason.SHARD_UNREADABLE, error)
 

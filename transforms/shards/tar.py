@@ -49,7 +49,7 @@ def index_tar(shard: Shard, storage: Storage) -> ShardIndex:
                 else:
                     entries.append(item)
     except MemberRejected as error:
-        problems.append(Problem(None, RejectReason(error.reason), error.detail))
+        problems.append(Problem(None, error.reason, error.detail))
     except STREAM_ERRORS as error:
         detail = f"not a readable tar: {error}"
         problems.append(Problem(None, RejectReason.SHARD_UNREADABLE, detail))
@@ -64,7 +64,7 @@ def read_tar(unit: Unit, storage: Storage) -> Iterator[RawScreen | Reject]:
             try:
                 yield _raw(member, fetch)
             except MemberRejected as error:
-                reason = RejectReason(error.reason)
+                reason = error.reason
                 yield Reject(Stage.READ, reason, error.detail, member.name)
 
 
