@@ -78,17 +78,12 @@ def _engine_processes() -> list[psutil.Process]:
 
 
 class VllmEngine:
-    """Answers requests with one `vllm.LLM`; made by `start_vllm`.
-
-    Attributes:
-        cached_prompt_tokens: prompt tokens so far that the prefix cache had already.
-    """
+    """Answers requests with one `vllm.LLM`; made by `start_vllm`."""
 
     def __init__(self, llm: LLM, settings: VllmSettings) -> None:
         import vllm
 
         scheduler = llm.llm_engine.vllm_config.scheduler_config
-        self.cached_prompt_tokens = 0
         self._llm: LLM | None = llm
         self._info = EngineInfo(
             engine="vllm",
@@ -152,7 +147,6 @@ class VllmEngine:
 
     def _answer(self, output: RequestOutput) -> Answer:
         request = self._in_flight.pop(output.request_id)
-        self.cached_prompt_tokens += output.num_cached_tokens or 0
         prompt_tokens = len(output.prompt_token_ids or ())
         broken = [one.index for one in output.outputs if one.finish_reason in _BROKEN_FINISHES]
         if broken:
@@ -166,7 +160,9 @@ class VllmEngine:
             Completion(one.text, one.finish_reason or "unknown", len(one.token_ids))
             for one in output.outputs
         )
-        return Answer(request.request_id, completions, prompt_tokens)
+        # With n > 1 this is the count of the child that ended last; the others differ by a block.
+        cached = output.num_cached_tokens or 0
+        return Answer(request.request_id, completions, prompt_tokens, cached)
 
     def close(self) -> None:
         """Stop the engine, free its memory and reap its processes; may be called twice.

@@ -10,7 +10,7 @@ from schemas.records import Item, Parsed
 from transforms.parse.documents import Document, JsonValue, read_document
 from transforms.parse.formats import READERS
 from transforms.parse.places import Place, locate
-from transforms.parse.text import MAX_CHARS, find_documents, split_reasoning
+from transforms.parse.text import MAX_CHARS, MAX_DOCUMENTS, find_documents, split_reasoning
 
 ANSWER_FORMATS = tuple(sorted(READERS))
 """Names a profile's `answer_format` may have."""
@@ -87,6 +87,8 @@ def _read_body(body: str, flags: frozenset[str], *, cut: bool, thinking: bool) -
     flags |= {"fenced"} if found.fenced else frozenset()
     if found.unclosed:
         return _Reading(None, incomplete, flags | {"unclosed"})
+    if len(found.spans) > MAX_DOCUMENTS:
+        return _Reading(None, SampleStatus.UNPARSEABLE, flags | {"several_answers"})
     documents = [read_document(body[start:end]) for start, end in found.spans]
     read = [document for document in documents if document is not None]
     if not read:

@@ -173,7 +173,8 @@ def _onto_image(
         return None
     clipped = _clip(point, seen.original)
     shift_x, shift_y = abs(clipped.x - point.x), abs(clipped.y - point.y)
-    if shift_x > TOLERANCE * seen.original.width or shift_y > TOLERANCE * seen.original.height:
+    width, height = seen.original.width, seen.original.height
+    if shift_x > TOLERANCE * width + _ROUNDING or shift_y > TOLERANCE * height + _ROUNDING:
         return None
     if math.hypot(shift_x, shift_y) > _ROUNDING:
         flags.add("clipped")

@@ -11,6 +11,9 @@ MAX_CHARS = 262_144
 MAX_DEPTH = 16
 """Deepest nesting that is read; an answer needs three levels."""
 
+MAX_DOCUMENTS = 64
+"""Most separate JSON documents that are read; one is asked for."""
+
 _BLANK_RUN = re.compile(r"\s{64,}")
 """A run of blanks no sane answer holds: the sign of a grammar-bound whitespace loop."""
 

@@ -1,0 +1,109 @@
+"""Whatever a model says: no exception, nothing non-finite, nothing off the screen."""
+
+import math
+import typing
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemas.codes import SampleStatus
+from schemas.geometry import FrameKind, SeenImage, Size
+from schemas.profile import AnswerFormat
+from schemas.records import Parsed
+from transforms.parse import ANSWER_FORMATS, parse_answer
+
+SEEN = SeenImage.unchanged(Size(1280, 800)).resized(Size(1280, 768)).placed(Size(1312, 800), 16, 8)
+
+_pieces = st.sampled_from(
+    ['{"x":', '"y":', "{", "}", "[", "]", ",", '"', "\\", "1", "-", "e9", "NaN", "Infinity", " ",
+     '"bbox_2d":[', '"point_2d":[', '"label":"', "<think>", "</think>", "```json", "```", "null",
+     "true", "1000", "0.5", "9" * 400, "\ud83d", "\x00", "ñ", "\u2028", '[{"bbox_2d":[1,2,3,4]}]']
+)  # fmt: skip
+_answers = st.one_of(st.text(), st.lists(_pieces, max_size=40).map("".join))
+_numbers = st.one_of(
+    st.integers(),
+    st.floats(),
+    st.integers(min_value=-50, max_value=1050),
+    st.sampled_from(["1", "0,5", None, True]),
+)
+
+
+def check(parsed: Parsed) -> None:
+    assert (parsed.status is SampleStatus.OK) == bool(parsed.items)
+    assert parsed.flags == tuple(sorted(set(parsed.flags)))
+    for item in parsed.items:
+        assert item.point is not None
+        assert item.point.finite
+        assert item.point.inside(SEEN.original)
+        if item.box is not None:
+            assert all(map(math.isfinite, item.box.corners))
+            x1, y1, x2, y2 = item.box.corners
+            assert 0 <= x1 < x2 <= 1280
+            assert 0 <= y1 < y2 <= 800
+
+
+@given(_answers, st.sampled_from(["stop", "length", "?"]), st.sampled_from(ANSWER_FORMATS),
+       st.sampled_from(FrameKind))  # fmt: skip
+def test_any_text(text: str, finish: str, answer_format: str, frame: FrameKind) -> None:
+    check(parse_answer(text, finish, answer_format, frame, SEEN))
+
+
+@given(st.lists(st.lists(_numbers, min_size=1, max_size=5), max_size=4), st.sampled_from(FrameKind))
+def test_any_numbers_in_boxes(rows: list[list[object]], frame: FrameKind) -> None:
+    text = "[" + ",".join(f'{{"bbox_2d":{_json(row)}}}' for row in rows) + "]"
+    check(parse_answer(text, "stop", "qwen_json", frame, SEEN))
+
+
+@given(_numbers, _numbers, st.sampled_from(FrameKind))
+def test_any_numbers_in_clicks(x: object, y: object, frame: FrameKind) -> None:
+    text = f'{{"x":{_json(x)},"y":{_json(y)}}}'
+    check(parse_answer(text, "stop", "click_xy", frame, SEEN))
+
+
+def _json(value: object) -> str:
+    import json
+
+    return json.dumps(value)
+
+
+@given(st.integers(0, 1000), st.integers(0, 1000))
+def test_what_is_said_plainly_is_read_exactly(x: int, y: int) -> None:
+    (item,) = parse_answer(
+        f'{{"x":{x},"y":{y}}}', "stop", "click_xy", FrameKind.NORM_1000,
+        SeenImage.unchanged(Size(1000, 1000)),
+    ).items  # fmt: skip
+    assert (item.point.x, item.point.y) == pytest.approx((x, y))
+
+
+@pytest.mark.parametrize(
+    "unit", ["[", "{", '"', '{"x":', '[{"bbox_2d":[1,2,3,4]},', "</think>", "\\", " ", "```json"]
+)
+@pytest.mark.parametrize("answer_format", ANSWER_FORMATS)
+def test_a_megabyte_is_refused_before_it_is_read(unit: str, answer_format: str) -> None:
+    text = unit * (1_000_000 // len(unit))
+    parsed = parse_answer(text, "length", answer_format, FrameKind.NORM_1000, SEEN)
+    assert (parsed.status, parsed.flags) == ("unparseable", ("too_long",))
+
+
+@pytest.mark.parametrize("unit", ["[", '"', '{"x":1}', "[1,", "\\", " ,", ",]", "<think>", '[{"'])
+@pytest.mark.parametrize("answer_format", ANSWER_FORMATS)
+def test_the_longest_answer_that_is_read_ends(unit: str, answer_format: str) -> None:
+    text = unit * (262_144 // len(unit))
+    check(parse_answer(text, "length", answer_format, FrameKind.NORM_1000, SEEN))
+
+
+def test_a_dense_screen_of_thousands_of_elements_is_read_whole() -> None:
+    boxes = ",".join(f'{{"bbox_2d":[{i % 999},{i // 999},1000,900]}}' for i in range(5000))
+    plain = SeenImage.unchanged(Size(1280, 800))
+    parsed = parse_answer(f"[{boxes}]", "stop", "qwen_json", FrameKind.NORM_1000, plain)
+    assert len(parsed.items) == 5000
+
+
+def test_many_separate_answers_are_no_answer() -> None:
+    parsed = parse_answer('{"x":1,"y":1}' * 65, "stop", "click_xy", FrameKind.NORM_1000, SEEN)
+    assert (parsed.status, parsed.flags) == ("unparseable", ("several_answers",))
+
+
+def test_every_format_a_profile_may_name_has_a_parser() -> None:
+    assert set(ANSWER_FORMATS) == set(typing.get_args(AnswerFormat))
