@@ -11,7 +11,8 @@ from pipeline.asked import asked_before
 from pipeline.memory import peak_memory_bytes
 from pipeline.settings import WorkerSettings, with_asked
 from pipeline.stopping import stop_requested
-from schemas.records import CommitRecord, Lot, Unit, WorkerStats
+from schemas.commits import CommitRecord, WorkerStats
+from schemas.records import Lot, Unit
 from transforms.ask import compose
 from transforms.commit import DatasetWriter
 from transforms.counts import count_unit

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from schemas.records import CommitRecord
+from schemas.commits import CommitRecord
 
 log = logging.getLogger(__name__)
 

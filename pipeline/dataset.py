@@ -11,15 +11,14 @@ import pyarrow.compute as pc
 from PIL import Image
 
 from pipeline.dataset_parts import check_version, read_part, table_schema
-from pipeline.fingerprint import HEAD
 from pipeline.rows import SampleRow, ScreenRow, sample_rows, screen_rows
 from pipeline.totals import total_counts
-from schemas.commits import commit_from_json
+from schemas.commits import CommitRecord, DatasetHead, UnitCounts, commit_from_json, read_head
 from schemas.errors import DatasetError
 from schemas.ids import sha256_hex
-from schemas.records import CommitRecord, Shard, ShardKind, UnitCounts
+from schemas.records import Shard, ShardKind
 from schemas.tables import SCHEMA_VERSION
-from transforms.commit import COMMITS
+from transforms.commit import COMMITS, HEAD
 from transforms.decode import decode_image
 from transforms.shards import member_of_row, read_member
 from transforms.storage import Storage, join_uri, normalize_uri, storage_for
@@ -107,8 +106,8 @@ class Dataset:
         head = self._head()
         return Description(
             uri=self.uri,
-            fingerprint=str(head.get("fingerprint", "")),
-            ingredients=json.dumps(head.get("ingredients", {}), ensure_ascii=False, sort_keys=True),
+            fingerprint=head.fingerprint,
+            ingredients=json.dumps(head.ingredients, ensure_ascii=False, sort_keys=True),
             schema_version=SCHEMA_VERSION,
             units=len(records),
             shards=tuple(sorted({record.shard for record in records})),
@@ -197,15 +196,9 @@ class Dataset:
         check_version(uri, record.schema_version)
         return record
 
-    def _head(self) -> dict[str, object]:
+    def _head(self) -> DatasetHead:
         uri = join_uri(self.uri, HEAD)
-        try:
-            head = json.loads(self.storage.read(uri))
-        except json.JSONDecodeError as error:
-            raise DatasetError(f"{uri}: is not JSON: {error}") from error
-        if not isinstance(head, dict):
-            raise DatasetError(f"{uri}: must hold a JSON object")
-        return head
+        return read_head(self.storage.read(uri), uri)
 
 
 def open_dataset(

@@ -10,11 +10,12 @@ from typing import TypeAlias
 
 from pipeline.config import JobConfig
 from pipeline.dataset import Dataset, open_dataset
-from pipeline.fingerprint import HEAD, fingerprint_of
+from pipeline.fingerprint import fingerprint_of
 from pipeline.plan import Plan, make_plan
 from pipeline.report.last_work import last_work
 from schemas.codes import QueryKind
 from schemas.records import Member, Shard, ShardKind, Unit
+from transforms.commit import HEAD
 from transforms.profiles.load import load_profile
 from transforms.queries import QueriesFile, load_queries
 from transforms.shards import read_member

@@ -6,15 +6,16 @@ import json
 from collections.abc import Mapping
 from typing import TypeAlias
 
+from pydantic import JsonValue
+
+from schemas.commits import DatasetHead, head_to_json, read_head
 from schemas.errors import DatasetError
-from schemas.ids import Json, content_id
+from schemas.ids import content_id
 from schemas.tables import SCHEMA_VERSION
+from transforms.commit import COMMITS, HEAD
 from transforms.storage import join_uri, storage_for
 
-HEAD = "_dataset.json"
-"""Name of the head file: the fingerprint of the dataset and what it is made of."""
-
-Ingredients: TypeAlias = "Mapping[str, Json]"
+Ingredients: TypeAlias = "Mapping[str, JsonValue]"
 
 
 def fingerprint_of(ingredients: Ingredients) -> str:
@@ -25,38 +26,32 @@ def fingerprint_of(ingredients: Ingredients) -> str:
 def claim_dataset(uri: str, ingredients: Ingredients, s3_endpoint: str | None) -> None:
     """Make the dataset's head file, or check that the one there says the same.
 
+    A dataset without a single committed unit is free for other settings: a job that failed before
+    its first unit must not stand in the way of its correction.
+
     Raises:
         DatasetError: if the dataset was made under other settings, naming each difference.
     """
     storage = storage_for(uri, s3_endpoint)
     target = join_uri(uri, HEAD)
-    head: dict[str, Json] = {
-        "fingerprint": fingerprint_of(ingredients),
-        "schema_version": SCHEMA_VERSION,
-        "ingredients": ingredients,
-    }
-    data = json.dumps(head, indent=1, ensure_ascii=False, sort_keys=True).encode()
-    if storage.create(target, data):
+    head = DatasetHead(
+        fingerprint=fingerprint_of(ingredients),
+        schema_version=SCHEMA_VERSION,
+        ingredients=dict(ingredients),
+    )
+    if storage.create(target, head_to_json(head)):
         return
-    found = _read_head(storage.read(target), target)
-    if found.get("fingerprint") != head["fingerprint"]:
+    found = read_head(storage.read(target), target)
+    if found.fingerprint == head.fingerprint:
+        return
+    if any(True for _ in storage.list(join_uri(uri, COMMITS) + "/")):
         raise DatasetError(_difference(uri, found, head))
+    storage.write_atomic(target, head_to_json(head))
 
 
-def _read_head(data: bytes, target: str) -> dict[str, Json]:
-    try:
-        found = json.loads(data)
-    except ValueError as error:
-        raise DatasetError(f"{target}: is not JSON: {error}") from error
-    if not isinstance(found, dict):
-        raise DatasetError(f"{target}: must hold a JSON object")
-    return found
-
-
-def _difference(uri: str, found: Mapping[str, Json], wanted: Mapping[str, Json]) -> str:
-    old, new = _flat(found.get("ingredients")), _flat(wanted["ingredients"])
-    old["schema_version"] = str(found.get("schema_version"))
-    new["schema_version"] = SCHEMA_VERSION
+def _difference(uri: str, found: DatasetHead, wanted: DatasetHead) -> str:
+    old, new = _flat(found.ingredients), _flat(wanted.ingredients)
+    old["schema_version"], new["schema_version"] = found.schema_version, wanted.schema_version
     lines = [
         f"  {key}: {old.get(key, 'not set')} in the dataset, {new.get(key, 'not set')} in this job"
         for key in sorted(old.keys() | new.keys())
@@ -71,10 +66,10 @@ def _difference(uri: str, found: Mapping[str, Json], wanted: Mapping[str, Json])
     )
 
 
-def _flat(value: Json, prefix: str = "") -> dict[str, str]:
+def _flat(value: JsonValue, prefix: str = "") -> dict[str, str]:
     """Leaves of nested mappings by dotted name, as JSON text."""
-    if not isinstance(value, Mapping):
-        return {prefix: json.dumps(value, ensure_ascii=False)}
+    if not isinstance(value, dict):
+        return {prefix: json.dumps(value, ensure_ascii=False, sort_keys=True)}
     leaves: dict[str, str] = {}
     for key, inner in value.items():
         leaves |= _flat(inner, f"{prefix}.{key}" if prefix else key)

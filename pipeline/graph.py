@@ -25,7 +25,8 @@ import apache_beam as beam
 from pipeline.annotate import annotate_lot
 from pipeline.announce import announce
 from pipeline.settings import WorkerSettings
-from schemas.records import CommitRecord, Lot
+from schemas.commits import CommitRecord
+from schemas.records import Lot
 
 
 class AnnotateLot(beam.DoFn):  # type: ignore[misc] # Beam ships no types

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import apache_beam as beam
+from apache_beam.options.pipeline_options import PipelineOptions
 
-from pipeline.beam_options import beam_options
 from pipeline.graph import build
 from pipeline.settings import WorkerSettings
 from schemas.errors import PantallaError
 from schemas.records import Lot
 
 
-def launch(lots: Sequence[Lot], settings: WorkerSettings, arguments: Sequence[str]) -> None:
+def launch(lots: Sequence[Lot], settings: WorkerSettings, options: PipelineOptions) -> None:
     """Run the graph over `lots` and wait for its end.
 
     Raises:
         PantallaError: the error of ours that ended it, whatever the runner wrapped around it.
     """
-    root = beam.Pipeline(options=beam_options(arguments))
+    root = beam.Pipeline(options=options)
     build(root, lots, settings)
     try:
         root.run().wait_until_finish()
@@ -31,9 +31,10 @@ def launch(lots: Sequence[Lot], settings: WorkerSettings, arguments: Sequence[st
 
 
 def _own_error(error: BaseException | None) -> PantallaError | None:
-    """The first error of ours in a chain of causes, without the runner's additions."""
+    """The innermost error of ours in a chain of causes: the runner wraps it in copies."""
+    ours = None
     while error is not None:
         if isinstance(error, PantallaError):
-            return error
+            ours = error
         error = error.__cause__ or error.__context__
-    return None
+    return ours

@@ -19,7 +19,7 @@ from rich.progress import (
 from rich.progress import Progress as Bar
 
 from pipeline.report.words import count_words, duration
-from schemas.records import CommitRecord
+from schemas.commits import CommitRecord
 
 LINE_SECONDS = 15.0
 """Least time between two plain lines: steady enough to see it live, few enough for a log."""

@@ -8,19 +8,23 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from apache_beam.options.pipeline_options import PipelineOptions
+
 from pipeline.announce import listening
 from pipeline.asked import forget_asked
+from pipeline.beam_options import beam_options
 from pipeline.config import JobConfig
 from pipeline.dataset import Dataset, open_dataset
 from pipeline.exits import exit_status
 from pipeline.fingerprint import claim_dataset
+from pipeline.launch import launch
 from pipeline.plan import Plan, make_plan
 from pipeline.report.stats import PushOutcome, RunStats, run_stats
 from pipeline.report.write import Report, write_report
 from pipeline.settings import WorkerSettings, worker_settings
 from pipeline.stopping import stop_signal, stoppable
+from schemas.commits import CommitRecord
 from schemas.errors import CountMismatchError, DatasetError, LabelStudioError
-from schemas.records import CommitRecord
 from transforms.engines.base import EngineFactory
 from transforms.engines.holder import release_engine
 
@@ -81,43 +85,64 @@ def run_job(
         engine_factory: another engine than vLLM, for tests.
 
     Raises:
-        ConfigError, InputError, DatasetError: within seconds, before any model is loaded.
-        EngineError: if the engine cannot be kept alive.
-        CountMismatchError: if the counts do not add up, which is a defect of ours.
+        PantallaError: wrong settings or input before any model is loaded; later `EngineError` if
+            the engine cannot be kept alive, `CountMismatchError` if something was lost.
     """
-    watch = observer or Observer()
-    started, clock = datetime.now(UTC), time.monotonic()
+    watch, clock = observer or Observer(), _Clock()
     watch.status("Listing what there is to read")
     plan = make_plan(config)
     settings = worker_settings(config, plan, engine_factory)
-    claim_dataset(settings.writer.uri, settings.ingredients, settings.writer.s3_endpoint)
-    done = _committed(plan, config)
+    options = beam_options(beam_arguments)
+    done = _claim(plan, config, settings)
     with stoppable():
-        _annotate(plan, done, config, settings, beam_arguments, watch)
+        _annotate(plan, done, config, settings, options, watch)
         signal = stop_signal()
     records = _records(plan, done, config)
+    pushed = None
     if signal is None:
         _prove(plan, records)
-    dataset = open_dataset(settings.writer.uri, settings.writer.s3_endpoint)
-    pushed = _push(push, dataset, config, watch) if signal is None else None
-    stats = run_stats(
-        records,
-        started=started.isoformat(timespec="seconds"),
-        ended=datetime.now(UTC).isoformat(timespec="seconds"),
-        wall_seconds=time.monotonic() - clock,
-        model=settings.model.name,
-        push=pushed,
-    )
-    return _finish(config, dataset, stats, signal, watch)
+        pushed = _push(push, _dataset(config), config, watch)
+    watch.status("Writing the report")
+    stats = clock.stats(records, settings.model.name, pushed)
+    report = write_report(_dataset(config), stats, config)
+    code, reason = exit_status(report.figures, stats, config.limits, signal)
+    return RunOutcome(code, reason, config.output.dataset, report)
 
 
-def _committed(plan: Plan, config: JobConfig) -> frozenset[str]:
-    """Units of the dataset that are done; a changed shard is refused, never mixed in.
+class _Clock:
+    """When the run began, by the calendar and by a clock that never jumps."""
+
+    def __init__(self) -> None:
+        self._started = datetime.now(UTC)
+        self._monotonic = time.monotonic()
+
+    def stats(
+        self, records: Sequence[CommitRecord], model: str, push: PushOutcome | None
+    ) -> RunStats:
+        """What the run has spent until now."""
+        return run_stats(
+            records,
+            started=self._started.isoformat(timespec="seconds"),
+            ended=datetime.now(UTC).isoformat(timespec="seconds"),
+            wall_seconds=time.monotonic() - self._monotonic,
+            model=model,
+            push=push,
+        )
+
+
+def _dataset(config: JobConfig) -> Dataset:
+    return open_dataset(config.output.dataset, config.output.s3_endpoint, config.input.s3_endpoint)
+
+
+def _claim(plan: Plan, config: JobConfig, settings: WorkerSettings) -> frozenset[str]:
+    """Make the dataset ours, and say which of its units are done.
 
     Raises:
-        DatasetError: if a shard of the plan was cut into other units before.
+        DatasetError: if it was made under other settings, or a shard of the plan was cut into
+            other units before: a changed shard is refused, never mixed in.
     """
-    dataset = open_dataset(config.output.dataset, config.output.s3_endpoint)
+    claim_dataset(settings.writer.uri, settings.ingredients, settings.writer.s3_endpoint)
+    dataset = _dataset(config)
     planned = {unit.unit_id for unit in plan.units}
     shards = {shard.uri for shard in plan.shards}
     records = dataset.commits()
@@ -135,12 +160,10 @@ def _annotate(
     done: frozenset[str],
     config: JobConfig,
     settings: WorkerSettings,
-    beam_arguments: Sequence[str],
+    options: PipelineOptions,
     watch: Observer,
 ) -> None:
     """Run the graph over the lots that are not done; nothing is started when there are none."""
-    from pipeline.launch import launch
-
     lots = plan.lots(done, config.input.lot_units)
     watch.start(plan, sum(unit.unit_id in done for unit in plan.units))
     if not lots:
@@ -149,14 +172,14 @@ def _annotate(
     forget_asked()
     try:
         with listening(watch.advance):
-            launch(lots, settings, beam_arguments)
+            launch(lots, settings, options)
     finally:
         watch.finish()
         release_engine()
 
 
 def _records(plan: Plan, done: frozenset[str], config: JobConfig) -> list[CommitRecord]:
-    dataset = open_dataset(config.output.dataset, config.output.s3_endpoint)
+    dataset = _dataset(config)
     planned = {unit.unit_id for unit in plan.units}
     return [
         replace(record, reused=record.unit_id in done)
@@ -195,16 +218,3 @@ def _push(push: Push | None, dataset: Dataset, config: JobConfig, watch: Observe
         log.warning("nothing more was pushed: %s", error)
         waiting = dataset.describe().counts.routes.get("review", 0)
         return PushOutcome(pending=waiting, note=str(error))
-
-
-def _finish(
-    config: JobConfig,
-    dataset: Dataset,
-    stats: RunStats,
-    signal: int | None,
-    watch: Observer,
-) -> RunOutcome:
-    watch.status("Writing the report")
-    report = write_report(dataset, stats, config)
-    code, reason = exit_status(report.figures, stats, config.limits, signal)
-    return RunOutcome(code, reason, dataset.uri, report)

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import fields
 
+from schemas.commits import CommitRecord, UnitCounts
 from schemas.errors import CountMismatchError
-from schemas.records import CommitRecord, UnitCounts
 
 
 def total_counts(records: Iterable[CommitRecord]) -> UnitCounts:

@@ -9,12 +9,23 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from schemas.commits import commit_from_json, commit_to_json
-from schemas.errors import StorageError
+from schemas.commits import (
+    CommitRecord,
+    PartRef,
+    UnitCounts,
+    WorkerStats,
+    commit_from_json,
+    commit_to_json,
+    read_head,
+)
+from schemas.errors import DatasetError, StorageError
 from schemas.ids import sha256_hex
-from schemas.records import CommitRecord, PartRef, Unit, UnitCounts, WorkerStats
+from schemas.records import Unit
 from schemas.tables import SCHEMA_VERSION
 from transforms.storage import join_uri, storage_for
+
+HEAD = "_dataset.json"
+"""Name of the head file: the fingerprint of the dataset and what it is made of."""
 
 COMMITS = "_commits"
 """Folder of the commit records; the underscore hides it from tools that read folders of Parquet."""
@@ -58,7 +69,9 @@ class DatasetWriter:
 
         Raises:
             StorageError: if a part cannot be written or does not read back as written.
+            DatasetError: if the dataset is not, or no longer, one of our fingerprint.
         """
+        self._check_claim()
         parts = tuple(self._write_part(unit, name, table) for name, table in tables.items())
         record = CommitRecord(
             unit_id=unit.unit_id,
@@ -74,6 +87,16 @@ class DatasetWriter:
         if storage.create(self._record_uri(unit.unit_id), commit_to_json(record)):
             return record
         return self.find(unit.unit_id) or record
+
+    def _check_claim(self) -> None:
+        """Another job may have claimed the dataset while it was still empty."""
+        storage = storage_for(self.uri, self.s3_endpoint)
+        head_uri = join_uri(self.uri, HEAD)
+        found = read_head(storage.read(head_uri), head_uri)
+        if found.fingerprint != self.fingerprint:
+            raise DatasetError(
+                f"{self.uri}: another job, with other settings, has taken this dataset over"
+            )
 
     def _record_uri(self, unit_id: str) -> str:
         return join_uri(self.uri, COMMITS, f"{unit_id}.json")

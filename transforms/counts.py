@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+from schemas.commits import UnitCounts
 from schemas.errors import CountMismatchError
-from schemas.records import UnitCounts
 from transforms.work import JudgedUnit
 
 

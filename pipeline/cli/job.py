@@ -70,6 +70,8 @@ def quiet_libraries() -> None:
     logging.basicConfig(level=logging.ERROR, format="%(levelname)s: %(message)s")
     for name in _OURS:
         logging.getLogger(name).setLevel(logging.INFO)
+    # Beam logs every error of ours with its own stack before it raises it; it is told once.
+    logging.getLogger("apache_beam").setLevel(logging.CRITICAL)
     # It has a handler of its own, and says on every machine without a GPU that there is none.
     logging.getLogger("torch.utils.cpp_extension").setLevel(logging.ERROR)
     warnings.simplefilter("ignore")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pipeline.plan import Plan
 from pipeline.progress import Progress
 from pipeline.run import Observer
-from schemas.records import CommitRecord
+from schemas.commits import CommitRecord
 
 
 @dataclass

@@ -14,7 +14,7 @@ from pipeline.report.accuracy import COLUMNS, Accuracy, AccuracyTally
 from pipeline.report.last_work import LastWork, last_work
 from pipeline.report.stats import RunStats
 from schemas.codes import Route
-from schemas.records import UnitCounts
+from schemas.commits import UnitCounts
 
 HISTOGRAM_BINS = 20
 _COLUMNS = (*COLUMNS, "probability", "model")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from schemas.codes import Route
-from schemas.records import CommitRecord
+from schemas.commits import CommitRecord
 
 _ACCEPTED = (Route.ACCEPT, Route.AUDIT)
 

@@ -13,8 +13,9 @@ from PIL import Image
 from pipeline.dataset import Dataset, open_dataset
 from pipeline.fingerprint import claim_dataset, fingerprint_of
 from pipeline.report.stats import RunStats, run_stats
+from schemas.commits import CommitRecord, UnitCounts, WorkerStats
 from schemas.ids import sha256_hex
-from schemas.records import CommitRecord, Unit, UnitCounts, WorkerStats
+from schemas.records import Unit
 from transforms.commit import DatasetWriter
 from transforms.rows import to_table
 from transforms.shards import index_shard, list_shards, split_units

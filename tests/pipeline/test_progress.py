@@ -3,7 +3,7 @@ import io
 from rich.console import Console
 
 from pipeline.progress import LINE_SECONDS, Progress
-from schemas.records import CommitRecord, UnitCounts
+from schemas.commits import CommitRecord, UnitCounts
 
 
 def commit(members: int = 4) -> CommitRecord:

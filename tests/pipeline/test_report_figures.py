@@ -13,8 +13,8 @@ from pipeline.report.last_work import last_work
 from pipeline.report.stats import PushOutcome, run_stats
 from pipeline.report.summary import summary_text
 from pipeline.report.words import byte_size, duration, money, percent
+from schemas.commits import CommitRecord, UnitCounts, WorkerStats
 from schemas.errors import CountMismatchError
-from schemas.records import CommitRecord, UnitCounts, WorkerStats
 
 BOX = (10.0, 10.0, 50.0, 50.0)
 SCREENS = (

@@ -6,7 +6,7 @@ from job_fixtures import Shot, job, oracle, png, scripted, shots, sidecar, write
 from pipeline.config import DecisionConfig, SamplingConfig
 from pipeline.dataset import open_dataset
 from pipeline.run import run_job
-from schemas.errors import DatasetError, EngineError, InputError
+from schemas.errors import ConfigError, DatasetError, EngineError, InputError
 
 VOLATILE = {"unit_id", "shard"}
 
@@ -122,6 +122,22 @@ def test_other_settings_on_the_same_dataset_are_refused_by_name(tmp_path: Path) 
         run_job(other, engine_factory=scripted(oracle(known)))
     assert "sampling.k: 3 in the dataset, 4 in this job" in str(caught.value)
     assert "decision.threshold: 0.7 in the dataset, 0.6 in this job" in str(caught.value)
+
+
+def test_a_job_that_failed_before_its_first_unit_may_be_corrected(tmp_path: Path) -> None:
+    known = shots(1)
+    config = job(tmp_path, write_shard(tmp_path / "a.tar", known))
+    with pytest.raises(EngineError, match="died after 0"):
+        run_job(config, engine_factory=scripted(oracle(known), fail_after=0))
+    other = config.model_copy(update={"sampling": SamplingConfig(k=4)})
+    assert run_job(other, engine_factory=scripted(oracle(known))).exit_code == 0
+
+
+def test_beam_flags_that_do_not_exist_are_refused_before_anything_is_made(tmp_path: Path) -> None:
+    config = job(tmp_path, write_shard(tmp_path / "a.tar", shots(1)))
+    with pytest.raises(ConfigError, match="--runnr"):
+        run_job(config, ["--runnr=x"], engine_factory=scripted(oracle([])))
+    assert not (tmp_path / "dataset").exists()
 
 
 def test_new_shards_join_a_dataset_and_a_changed_one_is_refused(tmp_path: Path) -> None:

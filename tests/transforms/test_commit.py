@@ -4,9 +4,17 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from schemas.commits import commit_from_json, commit_to_json
+from schemas.commits import (
+    CommitRecord,
+    DatasetHead,
+    UnitCounts,
+    WorkerStats,
+    commit_from_json,
+    commit_to_json,
+    head_to_json,
+)
 from schemas.errors import DatasetError, StorageError
-from schemas.records import CommitRecord, Shard, ShardKind, Unit, UnitCounts, WorkerStats
+from schemas.records import Shard, ShardKind, Unit
 from schemas.tables import SCHEMA_VERSION, TABLES
 from transforms import commit as commit_module
 from transforms.commit import DatasetWriter
@@ -24,8 +32,14 @@ REJECT = {
 COUNTS = UnitCounts(members=1, members_rejected=1, rejects={"image_corrupt": 1})
 
 
+def claim(folder: Path, fingerprint: str) -> None:
+    head = DatasetHead(fingerprint=fingerprint, schema_version=SCHEMA_VERSION, ingredients={})
+    (folder / "_dataset.json").write_bytes(head_to_json(head))
+
+
 def write(folder: Path, **worker: float) -> CommitRecord:
     writer = DatasetWriter(str(folder), "f" * 64)
+    claim(folder, "f" * 64)
     tables = {
         "annotations": to_table("annotations", []),
         "screens": to_table("screens", []),
@@ -45,6 +59,13 @@ def test_a_unit_is_three_parts_and_a_record_that_names_them(tmp_path: Path) -> N
         f"{t}/u1-ffffffff.parquet" for t in TABLES if t != "reviews"
     }
     assert DatasetWriter(str(tmp_path), "f" * 64).find("u1") == record
+
+
+def test_a_dataset_that_another_job_took_over_is_not_written_to(tmp_path: Path) -> None:
+    writer = DatasetWriter(str(tmp_path), "f" * 64)
+    claim(tmp_path, "0" * 64)
+    with pytest.raises(DatasetError, match="taken this dataset over"):
+        writer.commit(UNIT, {}, COUNTS, WorkerStats())
 
 
 def test_parts_without_rows_still_carry_the_schema(tmp_path: Path) -> None:
