@@ -11,6 +11,7 @@ from pipeline.cli.options import InputEndpoint, Overrides, S3Endpoint
 
 if TYPE_CHECKING:
     from pipeline.config import JobConfig, LabelStudioConfig
+    from pipeline.dataset import Dataset
     from pipeline.report.stats import PushOutcome
 
 
@@ -45,21 +46,30 @@ def push(
     Exit code 1 means that some are not there yet: the same command tries again.
     """
     from pipeline.config import load_config
-    from pipeline.dataset import open_dataset
     from pipeline.push import push_dataset
 
     job = load_config(config, tuple(set_ or ())) if config else None
-    if dataset is None and job is None:
-        raise typer.BadParameter("name a dataset, or a job file with --config")
-    uri = dataset or (job.output.dataset if job else "")
-    opened = open_dataset(
-        uri,
-        s3_endpoint or (job.output.s3_endpoint if job else None),
-        input_s3_endpoint or (job.input.s3_endpoint if job else None),
-    )
+    opened = _open(dataset, job, s3_endpoint, input_s3_endpoint)
     outcome = push_dataset(opened, _studio(job, url, project, token_env))
     _tell(outcome)
     raise typer.Exit(1 if outcome.pending else 0)
+
+
+def _open(
+    dataset: str | None, job: JobConfig | None, endpoint: str | None, input_endpoint: str | None
+) -> Dataset:
+    """The dataset that is named, or the job's; options win over the job file."""
+    from pipeline.dataset import open_dataset
+
+    if job is None:
+        if dataset is None:
+            raise typer.BadParameter("name a dataset, or a job file with --config")
+        return open_dataset(dataset, endpoint, input_endpoint)
+    return open_dataset(
+        dataset or job.output.dataset,
+        endpoint or job.output.s3_endpoint,
+        input_endpoint or job.input.s3_endpoint,
+    )
 
 
 def _studio(
