@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import apache_beam as beam
-from apache_beam.options.pipeline_options import PipelineOptions
 
+from pipeline.beam_options import beam_options
 from pipeline.graph import build
 from pipeline.settings import WorkerSettings
 from schemas.errors import PantallaError
 from schemas.records import Lot
 
 
-def launch(lots: Sequence[Lot], settings: WorkerSettings, options: PipelineOptions) -> None:
+def launch(lots: Sequence[Lot], settings: WorkerSettings, arguments: Sequence[str]) -> None:
     """Run the graph over `lots` and wait for its end.
 
     Raises:
         PantallaError: the error of ours that ended it, whatever the runner wrapped around it.
     """
-    root = beam.Pipeline(options=options)
+    root = beam.Pipeline(options=beam_options(arguments))
     build(root, lots, settings)
     try:
         root.run().wait_until_finish()

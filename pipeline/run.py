@@ -8,16 +8,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from apache_beam.options.pipeline_options import PipelineOptions
-
 from pipeline.announce import listening
 from pipeline.asked import forget_asked
-from pipeline.beam_options import beam_options
 from pipeline.config import JobConfig
 from pipeline.dataset import Dataset, open_dataset
 from pipeline.exits import exit_status
 from pipeline.fingerprint import claim_dataset
-from pipeline.launch import launch
 from pipeline.plan import Plan, make_plan
 from pipeline.report.stats import PushOutcome, RunStats, run_stats
 from pipeline.report.write import Report, write_report
@@ -92,10 +88,10 @@ def run_job(
     watch.status("Listing what there is to read")
     plan = make_plan(config)
     settings = worker_settings(config, plan, engine_factory)
-    options = beam_options(beam_arguments)
+    _check_flags(beam_arguments)
     done = _claim(plan, config, settings)
     with stoppable():
-        _annotate(plan, done, config, settings, options, watch)
+        _annotate(plan, done, config, settings, beam_arguments, watch)
         signal = stop_signal()
     records = _records(plan, done, config)
     pushed = None
@@ -107,6 +103,14 @@ def run_job(
     report = write_report(_dataset(config), stats, config)
     code, reason = exit_status(report.figures, stats, config.limits, signal)
     return RunOutcome(code, reason, config.output.dataset, report)
+
+
+def _check_flags(beam_arguments: Sequence[str]) -> None:
+    """Refuse unknown flags before anything is made; without flags Beam is not even imported."""
+    if beam_arguments:
+        from pipeline.beam_options import beam_options
+
+        beam_options(beam_arguments)
 
 
 class _Clock:
@@ -160,7 +164,7 @@ def _annotate(
     done: frozenset[str],
     config: JobConfig,
     settings: WorkerSettings,
-    options: PipelineOptions,
+    beam_arguments: Sequence[str],
     watch: Observer,
 ) -> None:
     """Run the graph over the lots that are not done; nothing is started when there are none."""
@@ -168,11 +172,13 @@ def _annotate(
     watch.start(plan, sum(unit.unit_id in done for unit in plan.units))
     if not lots:
         return
+    from pipeline.launch import launch
+
     watch.status("Starting the engine")
     forget_asked()
     try:
         with listening(watch.advance):
-            launch(lots, settings, options)
+            launch(lots, settings, beam_arguments)
     finally:
         watch.finish()
         release_engine()
