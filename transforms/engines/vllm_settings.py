@@ -57,8 +57,9 @@ class VllmSettings:
 
         On a GPU it does: prompts are rendered while the device works. On the CPU it does not.
         Measured with the nano checkpoint on 2 cores, 40 questions of 5 answers about 8 images of
-        1024x640 px: in this process 2.3 screens/s and 1490 tokens/s, apart 1.6 and 990, after
-        a start of 94 s (two more processes import PyTorch) against about half of that.
+        1024x640 px: in this process 2.3 screens/s and 1490 tokens/s, apart 1.6 and 990. On the
+        busy machine it started in 50 s in this process and in 94 s apart, where two more
+        processes import PyTorch.
         """
         return not is_cpu_build()
 

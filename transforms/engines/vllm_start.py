@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import logging
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,9 @@ from transforms.engines.vllm_settings import VllmSettings, is_cpu_build
 if TYPE_CHECKING:
     from vllm import LLM
 
+_CPU_COMPLAINTS = ("vllm.triton_utils.importing", "torch.utils.cpp_extension")
+"""Loggers that say at every start of the CPU build that there is no GPU."""
+
 
 def load_llm(settings: VllmSettings) -> LLM:
     """The loaded model.
@@ -21,6 +25,9 @@ def load_llm(settings: VllmSettings) -> LLM:
         ConfigError: if an engine argument is unknown or refused.
         EngineError: if the checkpoint cannot be loaded or memory is short.
     """
+    if not settings.verbose and is_cpu_build():
+        for name in _CPU_COMPLAINTS:
+            logging.getLogger(name).setLevel(logging.ERROR)
     from vllm import LLM
     from vllm.exceptions import VLLMError
 
