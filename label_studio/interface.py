@@ -29,7 +29,7 @@ CANDIDATE = "candidate"
 CLICK_TEXT = "Punto de clic"
 """Spanish text of the click point's label."""
 
-POINT_WIDTH = 0.6
+POINT_WIDTH = 0.45
 """Radius of a drawn point, in percent of the image's width."""
 
 _ELEMENT_COLOR = "#FF00B8"

@@ -12,7 +12,7 @@ from schemas.records import Item
 from schemas.review import ReviewSample
 
 SIZE = Size(1280, 800)
-BUTTON = Box(900, 640, 1060, 690)
+BUTTON = Box(700, 420, 860, 470)
 """Where the synthetic screen has its button, original px."""
 
 GROUNDING = ReviewSample(

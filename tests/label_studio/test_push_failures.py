@@ -234,8 +234,7 @@ def test_a_bad_sample_and_a_bad_picture_fail_alone(fake: Fake, tmp_path: Path) -
 
 
 def test_a_repeated_sample_is_one_task(fake: Fake, tmp_path: Path) -> None:
-    server, state = fake
-    report = push_samples(many(2) + many(2), image_of, server, lock_dir=tmp_path)
+    report = push_samples(many(2) + many(2), image_of, fake[0], lock_dir=tmp_path)
     assert (report.wanted, report.added) == (2, 2)
 
 

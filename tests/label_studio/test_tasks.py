@@ -48,7 +48,7 @@ def test_a_box_and_a_point_are_one_prediction_in_percent() -> None:
             "original_width": 1280,
             "original_height": 800,
             "image_rotation": 0,
-            "value": {"x": 25.0, "y": 25.0, "width": 0.6, "keypointlabels": ["click"]},
+            "value": {"x": 25.0, "y": 25.0, "width": 0.45, "keypointlabels": ["click"]},
         },
     )
 
