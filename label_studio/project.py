@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from label_studio.client import StudioClient
 from label_studio.failures import explained
 from label_studio.guide import guide_html
@@ -167,9 +169,7 @@ def _ensure_view(client: StudioClient, project_id: int) -> None:
     """
     with explained("listing views"):
         views = list(client.sdk.views.list(project=project_id))
-    if any(view.data.title == VIEW_TITLE for view in views if not isinstance(view.data, dict)):
-        return
-    if any(view.data.get("title") == VIEW_TITLE for view in views if isinstance(view.data, dict)):
+    if any(_view_title(view) == VIEW_TITLE for view in views):
         return
     data = {
         "title": VIEW_TITLE,
@@ -180,3 +180,8 @@ def _ensure_view(client: StudioClient, project_id: int) -> None:
     }
     with explained("making the view"):
         client.sdk.views.create(project=project_id, data=data, request_options={"max_retries": 0})
+
+
+def _view_title(view: Any) -> str:  # the SDK gives a model or a plain mapping, by version
+    data = view.data
+    return str(data.get("title") if isinstance(data, dict) else getattr(data, "title", ""))

@@ -1,0 +1,45 @@
+"""`pantalla studio` as a person uses it: start, read where to log in, Ctrl-C."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+from studio_server import free_port, fresh_data
+
+pytestmark = pytest.mark.studio
+
+
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
+def test_it_says_where_to_log_in_and_stops_on_request(tmp_path: Path, stop: signal.Signals) -> None:
+    port = free_port()
+    fresh_data(tmp_path / "datos")
+    command = [sys.executable, "-m", "pipeline.cli.app", "studio"]
+    running = subprocess.Popen(
+        [*command, "--data-dir", str(tmp_path / "datos"), "--port", str(port)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+    assert running.stdout is not None
+    said = ""
+    for line in running.stdout:
+        said += line
+        if "Stop it with Ctrl-C" in line:
+            break
+    token = re.search(r"export LABEL_STUDIO_API_KEY=([0-9a-f]{40})", said)
+    assert token, said
+    login = {"Authorization": f"Token {token[1]}"}
+    reply = httpx.get(f"http://127.0.0.1:{port}/api/current-user/whoami", headers=login)
+    assert reply.json()["email"] == "revision@example.com"
+    running.send_signal(stop)
+    rest, _ = running.communicate(timeout=60)
+    assert running.returncode == 0, said + rest
+    assert "everything is kept in" in rest
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(f"http://127.0.0.1:{port}/health")
