@@ -1,5 +1,6 @@
 """Fixtures that tests of several packages share."""
 
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,11 @@ from hypothesis import settings
 sys.path.insert(0, str(Path(__file__).parent))
 
 from s3_server import S3Server, s3_server, set_credentials
+
+# The tests start dozens of processes that import the same large libraries: where bytecode may not
+# be kept, compiling them anew takes most of the time.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # Hypothesis' limit of 200 ms an example is a wall-time assertion: a busy machine breaks it.
 settings.register_profile("pantalla", deadline=None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 from rich.console import Console
@@ -68,15 +69,27 @@ class _Teller:
 
 def _say_where(say: _Teller, folder: Path, job_file: Path) -> None:
     sample = next((s.sample_id[:12] for s in open_dataset(str(folder)).samples()), "SAMPLE")
-    run = "uv run --no-sync " if "UV_RUN_RECURSION_DEPTH" in os.environ else ""
     query = (
         "select route, status, count(*) as samples "  # noqa: S608 - printed, never run here
         f"from '{folder}/annotations/*.parquet' where element_index = 0 group by all"
     )
     say.line(f"Dataset: {folder}  (annotations, screens and rejects as Parquet)")
     say.line("\nNext:")
-    say.line(f'  {run}python -c "import duckdb; print(duckdb.sql(\\"{query}\\"))"')
-    say.line(f"  {run}pantalla show {folder} {sample}")
-    say.line(f"  {run}pantalla studio        # then, in another terminal:")
-    say.line(f"  {run}pantalla push {folder} --url http://127.0.0.1:8080")
+    say.line(f'  {_python_with("duckdb")} -c "import duckdb; print(duckdb.sql(\\"{query}\\"))"')
+    pantalla = _near(Path(sys.executable).with_name("pantalla"))
+    say.line(f"  {pantalla} show {folder} {sample}")
+    say.line(f"  {pantalla} studio        # then, in another terminal, with the token it prints:")
+    say.line(f"  {pantalla} push {folder} --url http://127.0.0.1:8080")
     say.line(f"\nThe same job as a file to change: {job_file}")
+
+
+def _python_with(package: str) -> str:
+    """A Python that has `package`; uv says where it is, and lends what is not installed."""
+    if "UV" in os.environ:
+        return f"{_near(Path(os.environ['UV']))} run --no-sync --with {package} python"
+    return str(_near(Path(sys.executable)))
+
+
+def _near(path: Path) -> Path:
+    """`path` as one would type it here: relative where it lies below the working directory."""
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path

@@ -41,6 +41,9 @@ __all__ = ["VllmEngine", "VllmSettings", "start_vllm", "vllm_factory", "vllm_set
 _ENGINE_SLOT = threading.Lock()
 """Held while an engine lives: two in one process abort it."""
 
+MAX_IN_FLIGHT = 256
+"""Requests in the engine at once at most: each waiting one holds its image's pixels in memory."""
+
 _LENGTH_PARAMETERS = frozenset({"input_tokens", "input_text"})
 _BROKEN_FINISHES = frozenset({"error", "abort"})
 
@@ -90,7 +93,7 @@ class VllmEngine:
             version=vllm.__version__,
             model=settings.name,
             revision=settings.revision,
-            max_in_flight=scheduler.max_num_seqs,
+            max_in_flight=min(scheduler.max_num_seqs, MAX_IN_FLIGHT),
         )
         self._owner = (os.getpid(), threading.get_ident())
         self._processes = _engine_processes()
