@@ -77,7 +77,6 @@ class RejectReason(StrEnum):
     QUERY_INVALID = "query_invalid"
     QUERY_UNMATCHED = "query_unmatched"
     SAMPLE_DUPLICATE = "sample_duplicate"
-    NO_QUERIES = "no_queries"
     PROMPT_TOO_LONG = "prompt_too_long"
     REQUEST_REFUSED = "request_refused"
     ENGINE_FAILED = "engine_failed"
