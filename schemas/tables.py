@@ -141,7 +141,7 @@ ANNOTATIONS = _table(
         _required("prompt_tokens", pa.int32(), "tokens of the prompt, image included"),
         _required("output_tokens", pa.int32(), "tokens generated over all k answers"),
         _field("image_licence", pa.string(), "licence of the screen; null = unknown"),
-        _field("truth", _TRUTH, "what the sidecar knows; never shown to the model"),
+        _field("truth", _TRUTH, "what the sidecar knows, never shown to the model; element 0 only"),
         _field("truth_hit", pa.bool_(), "whether the answer is right, where truth is known"),
     ],
 )

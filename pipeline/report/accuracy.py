@@ -99,17 +99,19 @@ class AccuracyTally:
         ):
             self.judged[route] += 1
             self.hits[route] += hit
-        listed = pc.equal(part["query_kind"], QueryKind.LOCALIZATION.value)
-        self._add_localization(part.filter(pc.and_(listed, pc.is_valid(part["truth"]))))
+        self._add_localization(
+            part.filter(pc.equal(part["query_kind"], QueryKind.LOCALIZATION.value))
+        )
 
     def _add_localization(self, rows: pa.Table) -> None:
+        """Count localization samples; truth is stored with the first element of each only."""
         found: dict[str, list[Box]] = {}
         true: dict[str, list[Box]] = {}
         for row in rows.to_pylist():
             boxes = found.setdefault(row["sample_id"], [])
             if row["x1"] is not None:
                 boxes.append(_box(row))
-            if row["element_index"] == 0:
+            if row["truth"] is not None:
                 true[row["sample_id"]] = [_box(known) for known in row["truth"]["boxes"] or ()]
         for sample_id, boxes in true.items():
             self.boxes["samples"] += 1

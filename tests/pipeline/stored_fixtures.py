@@ -229,7 +229,6 @@ def _sample_rows(unit: Unit, screen: Stored, index: int, ask: Ask) -> list[dict]
         "prompt_tokens": 100,
         "output_tokens": 10,
         "image_licence": "BSD-3-Clause",
-        "truth": _truth(ask),
         "truth_hit": ask.hit,
     }
     rows = []
@@ -240,6 +239,7 @@ def _sample_rows(unit: Unit, screen: Stored, index: int, ask: Ask) -> list[dict]
         if element == 0:
             row["answers"] = [_answer(text) for text in ask.answers]
             row["candidates"] = _candidates(ask)
+            row["truth"] = _truth(ask)
         rows.append(row)
     return rows
 
