@@ -5,6 +5,7 @@ Truth is kept to evaluate and is never shown to a model.
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field
 
 from schemas.codes import QueryKind, QueryOrigin, RejectReason, Stage
@@ -138,7 +139,10 @@ def _text(value: object) -> str | None:
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    """Whether `value` is a finite number; JSON as Python reads it has NaN and endless integers."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return abs(value) <= sys.float_info.max
 
 
 def _size(value: object) -> Size | None:
@@ -146,6 +150,7 @@ def _size(value: object) -> Size | None:
     if not isinstance(value, list) or len(value) != 2:
         return None
     width, height = value
-    if isinstance(width, int) and isinstance(height, int) and min(width, height) >= 1:
+    whole = isinstance(width, int) and isinstance(height, int)
+    if whole and min(width, height) >= 1 and all(map(_is_number, value)):
         return Size(width, height)
     return None

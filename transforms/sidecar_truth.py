@@ -94,7 +94,8 @@ def numbers(value: object) -> tuple[float, float, float, float] | None:
 
 
 def _is_shown(element: dict[str, object]) -> bool:
-    return element.get("visible", True) is True and element.get("occluded", False) is False
+    # A null says as little as a missing key: Parquet structs have one for every key of another row.
+    return element.get("visible") in (True, None) and element.get("occluded") in (False, None)
 
 
 def _text(value: object) -> str | None:

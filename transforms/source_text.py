@@ -8,6 +8,10 @@ import unicodedata
 
 _MOJIBAKE_MARKS = ("Ã", "Â", "â€")
 
+MAX_DEPTH = 64
+"""Deepest nesting that is read: a sidecar needs five levels, and what is read can then be written
+again without running into the interpreter's own limit."""
+
 
 def decode_text(data: bytes) -> tuple[str, tuple[str, ...]]:
     """Text of a file, and flags for anything but plain UTF-8.
@@ -42,7 +46,18 @@ def load_json(text: str) -> object:
         value: object = json.loads(text)
     except RecursionError as error:
         raise ValueError("nested too deep") from error
+    if _is_too_deep(value):
+        raise ValueError(f"nested too deep, over {MAX_DEPTH} levels")
     return value
+
+
+def _is_too_deep(value: object) -> bool:
+    level = [value]
+    for _ in range(MAX_DEPTH + 1):
+        lists = [item for item in level if isinstance(item, list)]
+        lists += [list(item.values()) for item in level if isinstance(item, dict)]
+        level = [item for items in lists for item in items]
+    return bool(level)
 
 
 def clean(text: str) -> str:

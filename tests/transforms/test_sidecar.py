@@ -247,3 +247,32 @@ def test_any_json_is_read_without_failing(value: dict[str, object]) -> None:
 def test_any_bytes_are_read_without_failing(data: bytes) -> None:
     result = parse_sidecar(data)
     assert result.queries == () or not result.rejects
+
+
+HUGE = b"1" + b"0" * 400
+
+
+def test_numbers_beyond_a_float_are_unknown_and_cost_nothing_else() -> None:
+    data = b'{"device_pixel_ratio": %b, "app": %b, "image_size": [%b, 5], "queries": ["a"]}'
+    found = parse_sidecar(data % (HUGE, HUGE, HUGE), Size(400, 200))
+    assert found.provenance == Provenance()
+    assert (found.image_size, len(found.queries), found.rejects) == (None, 1, ())
+
+
+def test_nan_and_infinity_are_no_pixel_ratio() -> None:
+    found = parse_sidecar(b'{"device_pixel_ratio": NaN, "app": Infinity}', Size(400, 200))
+    assert found.provenance == Provenance()
+
+
+@pytest.mark.parametrize("levels", [100, 900, 975, 985, 100_000])
+def test_a_sidecar_nested_too_deep_costs_no_screen(levels: int) -> None:
+    data = b'{"queries": [' + b"[" * levels + b"]" * levels + b"]}"
+    (reject,) = parse_sidecar(data).rejects
+    assert reject.reason is RejectReason.SIDECAR_INVALID
+    assert "nested too deep" in reject.detail
+
+
+def test_null_visibility_says_as_little_as_none() -> None:
+    element = {"bbox_px": [1, 2, 3, 4], "visible": None, "occluded": None}
+    found = parse_sidecar(json.dumps({"elements": [element]}).encode(), Size(400, 200))
+    assert found.elements == (TruthBox(Box(1, 2, 3, 4)),)
