@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.types as pt
 
 from schemas.codes import RejectReason
 from schemas.errors import MemberRejected
+from transforms.source_text import decode_text
 from transforms.storage import ObjectDeniedError, ObjectMissingError, Storage, join_uri, parent_uri
 
 _IMAGE_NAMES = ("image", "bytes")
@@ -25,23 +27,27 @@ class Columns:
 
 
 def find_columns(schema: pa.Schema) -> Columns:
-    """The image column: `image`, else `bytes`, else the first that can hold images.
+    """The image column: `image`, else `bytes`, else the first struct, else the first binary one.
 
     Images are binary of any Arrow kind, dictionary-encoded too, or a struct with a binary field
     `bytes` (and mostly a `path`), as Hugging Face `datasets` writes them. The sidecar is `json` or
     `sidecar`: text, binary or a struct.
 
     Raises:
-        MemberRejected: SHARD_UNREADABLE, naming the columns there are.
+        MemberRejected: SHARD_UNREADABLE, naming the columns there are, or one that occurs twice.
     """
     sidecar = next((name for name in _SIDECAR_NAMES if _is_sidecar(schema, name)), None)
-    usable = [f.name for f in schema if f.name not in _SIDECAR_NAMES and _is_image(f.type)]
-    named = [name for name in _IMAGE_NAMES if name in usable]
+    usable = [f for f in schema if f.name not in _SIDECAR_NAMES and _is_image(f.type)]
+    usable.sort(key=lambda field: (_rank(field.name), not pt.is_struct(field.type)))
     if not usable:
         there = ", ".join(f"{field.name}: {field.type}" for field in schema)
         detail = f"no column of image bytes or struct<bytes, path>; there are: {there}"
         raise MemberRejected(RejectReason.SHARD_UNREADABLE, detail)
-    return Columns((named or usable)[0], sidecar)
+    for name in (usable[0].name, *_SIDECAR_NAMES):
+        if schema.names.count(name) > 1:
+            detail = f"there are several columns `{name}`, and nothing says which is meant"
+            raise MemberRejected(RejectReason.SHARD_UNREADABLE, detail)
+    return Columns(usable[0].name, sidecar)
 
 
 def image_bytes(value: pa.Scalar, shard_uri: str, storage: Storage) -> bytes:
@@ -50,24 +56,68 @@ def image_bytes(value: pa.Scalar, shard_uri: str, storage: Storage) -> bytes:
     Raises:
         MemberRejected: for a null, or a path that is absolute, leaves the folder or is not there.
     """
+    if pt.is_struct(value.type) and value.is_valid:
+        fields = dict(zip(value.type.names, (value[i] for i in range(len(value))), strict=True))
+        path = _text(fields["path"]) if "path" in fields else None
+        if path and not fields["bytes"].is_valid:
+            return _read_path(path, shard_uri, storage)
+        value = fields["bytes"]
     cell = value.as_py()
-    if isinstance(cell, dict):
-        if cell.get("bytes") is None and cell.get("path"):
-            return _read_path(str(cell["path"]), shard_uri, storage)
-        cell = cell.get("bytes")
     if cell is None:
         raise MemberRejected(RejectReason.MEMBER_UNREADABLE, "the image is null")
     return bytes(cell)
 
 
 def sidecar_bytes(value: pa.Scalar | None) -> bytes | None:
-    """The sidecar in one cell as JSON, or None."""
-    cell = None if value is None else value.as_py()
-    if cell is None or isinstance(cell, bytes):
-        return cell
-    if isinstance(cell, str):
-        return cell.encode("utf-8", "surrogatepass")
-    return json.dumps(cell, ensure_ascii=False, default=str).encode()
+    """The sidecar in one cell as JSON, or None.
+
+    Text is passed on as the bytes it is, UTF-8 or not. Of a struct, nulls are left out: Arrow has
+    one for every key that another row has, so that `target: null` cannot mean "absent" here.
+    """
+    if value is None or not value.is_valid:
+        return None
+    if pt.is_dictionary(value.type):
+        return sidecar_bytes(value.value)
+    if pt.is_struct(value.type):
+        return json.dumps(_plain(value), ensure_ascii=False).encode()
+    return bytes(value.as_buffer())
+
+
+_Plain: TypeAlias = "str | float | list[_Plain] | dict[str, _Plain] | None"
+
+
+def _plain(value: pa.Scalar) -> _Plain:
+    """What JSON can hold of an Arrow value; dates and binaries are in none of the fields read."""
+    kind = value.type
+    if not value.is_valid:
+        return None
+    if pt.is_dictionary(kind):
+        return _plain(value.value)
+    if pt.is_struct(kind):
+        items = ((name, _plain(value[i])) for i, name in enumerate(kind.names))
+        return {name: item for name, item in items if item is not None}
+    if pt.is_list(kind) or pt.is_large_list(kind) or pt.is_fixed_size_list(kind):
+        return [_plain(item) for item in value]
+    if pt.is_boolean(kind) or pt.is_integer(kind) or pt.is_floating(kind):
+        number: float = value.as_py()
+        return number
+    return _text(value) if _is_text(kind) else None
+
+
+def _text(value: pa.Scalar) -> str | None:
+    """Text of a cell; nothing in Arrow or Parquet makes sure that it is UTF-8."""
+    if not value.is_valid or not _is_text(value.type):
+        return None
+    text, _ = decode_text(bytes(value.as_buffer()))
+    return text
+
+
+def _rank(name: str) -> int:
+    return _IMAGE_NAMES.index(name) if name in _IMAGE_NAMES else len(_IMAGE_NAMES)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind))
 
 
 def _is_binary(kind: pa.DataType) -> bool:
@@ -89,8 +139,7 @@ def _is_sidecar(schema: pa.Schema, name: str) -> bool:
     kind = schema.field(index).type
     if pt.is_dictionary(kind):
         kind = kind.value_type
-    text = pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind)
-    return bool(text or pt.is_struct(kind) or _is_binary(kind))
+    return _is_text(kind) or pt.is_struct(kind) or _is_binary(kind)
 
 
 def _read_path(path: str, shard_uri: str, storage: Storage) -> bytes:

@@ -1,5 +1,6 @@
 """Parquet shards."""
 
+import itertools
 import json
 from pathlib import Path
 from typing import Self
@@ -188,3 +189,74 @@ def test_a_store_that_fails_is_not_taken_for_a_damaged_file(
         index_shard(shard)
     with pytest.raises(StorageError, match="cannot read"):
         list(read_unit(unit))
+
+
+def not_utf8(*texts: bytes) -> pa.Array:
+    """A text column as a careless writer leaves it: Arrow does not look inside."""
+    ends = itertools.accumulate(map(len, texts), initial=0)
+    offsets = pa.array(list(ends), pa.int32()).buffers()[1]
+    return pa.StringArray.from_buffers(len(texts), offsets, pa.py_buffer(b"".join(texts)))
+
+
+def test_a_sidecar_column_that_is_not_utf8_is_passed_on_as_it_is(tmp_path: Path) -> None:
+    latin = '{"queries": ["Contraseña"]}'.encode("latin-1")
+    path = save(tmp_path / "x.parquet", {"image": pa.array([A, B]), "json": not_utf8(latin, b"{}")})
+    assert [item.sidecar for item in read_all(path) if isinstance(item, RawScreen)] == [
+        latin,
+        b"{}",
+    ]
+
+
+def test_a_path_that_is_not_utf8_costs_itself_alone(tmp_path: Path) -> None:
+    path_column = not_utf8(b"a\xf1o.png", b"b.png")
+    column = pa.StructArray.from_arrays([pa.array([None, B]), path_column], names=["bytes", "path"])
+    first, second = read_all(save(tmp_path / "x.parquet", {"image": column}))
+    assert isinstance(first, Reject)
+    assert first.reason is RejectReason.MEMBER_UNREADABLE
+    assert isinstance(second, RawScreen)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        pa.array([2**62], pa.timestamp("us")),
+        pa.array([1], pa.timestamp("us", "Mars/Phobos")),
+        pa.array([1], pa.timestamp("ns")),
+        pa.array([b"\xff"]),
+        pa.array([[("k", b"\xff")]], pa.map_(pa.string(), pa.binary())),
+        not_utf8(b"\xff"),
+        pa.array([1.5], pa.float16()),
+    ],
+    ids=["far", "nowhere", "nano", "binary", "map", "text", "half"],
+)
+def test_odd_fields_of_a_sidecar_struct_leave_the_others(tmp_path: Path, odd: pa.Array) -> None:
+    queries = pa.array([["Abrí el menú"]])
+    column = pa.StructArray.from_arrays([queries, odd], names=["queries", "odd"])
+    path = save(tmp_path / "x.parquet", {"image": pa.array([A]), "sidecar": column})
+    (item,) = read_all(path)
+    assert isinstance(item, RawScreen)
+    assert json.loads(item.sidecar or b"")["queries"] == ["Abrí el menú"]
+
+
+def test_a_missing_target_in_a_struct_is_not_an_absent_one(tmp_path: Path) -> None:
+    rows = [{"queries": [{"instruction": "a", "target": 3}, {"instruction": "b"}]}]
+    path = save(tmp_path / "x.parquet", {"image": pa.array([A]), "sidecar": pa.array(rows)})
+    (item,) = read_all(path)
+    assert isinstance(item, RawScreen)
+    assert json.loads(item.sidecar or b"") == rows[0]
+
+
+@pytest.mark.parametrize("name", ["image", "json"])
+def test_two_columns_of_one_name_are_a_problem_of_the_shard(tmp_path: Path, name: str) -> None:
+    arrays = {"image": pa.array([A]), "json": pa.array(["{}"])}
+    table = pa.table([*arrays.values(), arrays[name]], names=[*arrays, name])
+    pq.write_table(table, tmp_path / "x.parquet")
+    (problem,) = index_shard(only_shard(str(tmp_path / "x.parquet"))).problems
+    assert problem.reason is RejectReason.SHARD_UNREADABLE
+    assert f"`{name}`" in problem.detail
+
+
+def test_a_struct_of_bytes_wins_over_unnamed_binary_columns(tmp_path: Path) -> None:
+    captures = pa.array([{"bytes": A, "path": None}], STRUCT)
+    path = save(tmp_path / "x.parquet", {"sha": pa.array([b"hash"]), "captura": captures})
+    assert images(path) == [A]
