@@ -13,6 +13,7 @@ from pipeline.config import JobConfig, LabelStudioConfig
 from pipeline.dataset import Dataset
 from pipeline.report.stats import PushOutcome
 from pipeline.review_samples import samples_to_review
+from pipeline.rows import ScreenRow
 from schemas.errors import ConfigError
 
 
@@ -51,21 +52,36 @@ def push_dataset(
 
 
 def picture_reader(dataset: Dataset) -> Callable[[str], bytes]:
-    """Screen id to a picture that browsers show: the original bytes, or a PNG of the pixels."""
+    """Screen id to a picture that browsers show as it was asked about.
+
+    The original bytes wherever that is sure, else a PNG of the pixels the model was shown.
+    """
     screens = {screen.screen_id: screen for screen in dataset.screens()}
 
     def read(screen_id: str) -> bytes:
         screen = screens[screen_id]
         data = dataset.pixels_of(screen)
-        try:
-            image_kind(data)
-        except UnshowableImageError:
-            sink = io.BytesIO()
-            dataset.picture(screen).save(sink, "PNG")
-            return sink.getvalue()
-        return data
+        if _browsers_agree(screen, data):
+            return data
+        sink = io.BytesIO()
+        dataset.picture(screen).save(sink, "PNG")
+        return sink.getvalue()
 
     return read
+
+
+def _browsers_agree(screen: ScreenRow, data: bytes) -> bool:
+    """Whether a browser shows these bytes as we read them.
+
+    Seen in Chromium: EXIF turns a JPEG, but not a WebP, nor a PNG that has it after its pixels; an
+    animation plays, while only its first frame was asked about.
+    """
+    try:
+        image_kind(data)
+    except UnshowableImageError:
+        return False
+    turned = screen.orientation != 1 and screen.image_format != "JPEG"
+    return not turned and "first_frame_only" not in screen.flags
 
 
 def _note(report: PushReport) -> str:

@@ -26,6 +26,7 @@ class ScreenRow:
         size: upright size in pixels.
         byte_offset: offset of the image in an uncompressed tar, else None.
         row: row of a Parquet shard, else None.
+        orientation: EXIF orientation that was applied, 1 = none.
     """
 
     screen_id: str
@@ -37,6 +38,8 @@ class ScreenRow:
     byte_size: int
     row: int | None
     size: Size
+    image_format: str
+    orientation: int
     query_count: int
     flags: tuple[str, ...]
     app: str | None
@@ -115,6 +118,8 @@ def screen_rows(table: pa.Table) -> Iterator[ScreenRow]:
             byte_size=row["byte_size"],
             row=row["row"],
             size=Size(row["width"], row["height"]),
+            image_format=row["image_format"],
+            orientation=row["orientation"],
             query_count=row["query_count"],
             flags=tuple(row["flags"]),
             app=row["app"],

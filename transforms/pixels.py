@@ -30,12 +30,16 @@ _WHITE = (255, 255, 255, 255)
 def exif_orientation(image: Image.Image, flags: set[str]) -> int:
     """The EXIF orientation of an opened image, 1..8; 1 where there is none or a senseless one.
 
+    Orientation in XMP alone is not followed, as browsers do not: Pillow's `getexif` would.
+
     Args:
         image: opened; a PNG is loaded, since its EXIF may come after the pixels.
         flags: `exif_unreadable` is added where the tags are damaged.
     """
     if image.format == "PNG":
         image.load()
+    image.info.pop("XML:com.adobe.xmp", None)
+    image.info.pop("xmp", None)
     try:
         value = image.getexif().get(_ORIENTATION_TAG, 1)
     except (*_EXIF_ERRORS, struct.error):

@@ -7,14 +7,16 @@ from pathlib import Path
 
 import pytest
 from fake_studio import TOKEN, FakeState, fake_studio
+from job_fixtures import job, oracle, scripted, write_tar
 from PIL import Image
 from stored_fixtures import Ask, Stored, make_stored, sample_id
 
 from pipeline.cli.app import main
 from pipeline.config import LabelStudioConfig
-from pipeline.dataset import Dataset
+from pipeline.dataset import Dataset, open_dataset
 from pipeline.push import picture_reader, push_dataset
 from pipeline.review_samples import review_samples, samples_to_review
+from pipeline.run import run_job
 from schemas.codes import QueryKind, Role, SampleStatus
 from schemas.errors import ConfigError
 from schemas.geometry import Box, Point, Size
@@ -122,6 +124,51 @@ def test_a_picture_that_browsers_do_not_show_becomes_a_png(tmp_path: Path) -> No
     data = picture_reader(make_stored(tmp_path, [stored]))(sha256_hex(stored.bytes))
     image = Image.open(io.BytesIO(data))
     assert (image.format, image.size, image.getpixel((5, 5))) == ("PNG", (320, 240), (1, 2, 3))
+
+
+def turned_picture(image_format: str) -> bytes:
+    """A picture whose upright form is 60x120 with a red left half."""
+    upright = Image.new("RGB", (60, 120), "white")
+    upright.paste("red", (0, 0, 30, 120))
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    sink = io.BytesIO()
+    options = {"quality": 95} if image_format == "JPEG" else {"lossless": True}
+    upright.transpose(Image.Transpose.ROTATE_90).save(sink, image_format, exif=exif, **options)
+    return sink.getvalue()
+
+
+def moving_picture() -> bytes:
+    sink = io.BytesIO()
+    frames = [Image.new("RGB", (60, 120), colour) for colour in ("red", "blue")]
+    frames[0].save(sink, "GIF", save_all=True, append_images=frames[1:])
+    return sink.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("foto.webp", turned_picture("WEBP")),
+        ("foto.png", turned_picture("PNG")),
+        ("anim.gif", moving_picture()),
+    ],
+)
+def test_a_picture_that_browsers_show_otherwise_becomes_an_upright_still(
+    tmp_path: Path, name: str, data: bytes
+) -> None:
+    config = job(tmp_path, write_tar(tmp_path / "a.tar", {name: data}))
+    run_job(config, engine_factory=scripted(oracle([])))
+    shown = picture_reader(open_dataset(config.output.dataset))(sha256_hex(data))
+    image = Image.open(io.BytesIO(shown))
+    assert (image.format, image.size, getattr(image, "n_frames", 1)) == ("PNG", (60, 120), 1)
+    assert image.getpixel((5, 100)) == (255, 0, 0)
+
+
+def test_a_turned_jpeg_is_turned_by_browsers_too_and_stays_as_it_is(tmp_path: Path) -> None:
+    data = turned_picture("JPEG")
+    config = job(tmp_path, write_tar(tmp_path / "a.tar", {"foto.jpg": data}))
+    run_job(config, engine_factory=scripted(oracle([])))
+    assert picture_reader(open_dataset(config.output.dataset))(sha256_hex(data)) == data
 
 
 def test_without_a_server_the_push_says_what_is_missing(dataset: Dataset) -> None:

@@ -206,6 +206,14 @@ def test_orientation_is_applied(orientation: int, image_format: str) -> None:
     assert min(white) > 230  # type: ignore[arg-type] # likewise
 
 
+@pytest.mark.parametrize("image_format", ["JPEG", "WEBP"])
+def test_orientation_in_xmp_alone_is_not_followed(image_format: str) -> None:
+    """Browsers do not, and the reviewer must see the picture as the model did."""
+    xmp = b'<x:xmpmeta xmlns:x="adobe:ns:meta/" tiff:Orientation="6"></x:xmpmeta>'
+    result = decoded(encoded(plain(), image_format, xmp=xmp))
+    assert (result.orientation, result.size) == (1, Size(20, 16))
+
+
 def test_a_senseless_orientation_is_none() -> None:
     exif = Image.Exif()
     exif[0x0112] = 77
