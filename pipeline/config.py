@@ -9,6 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from schemas.geometry import FrameKind
 
+_Text = Annotated[str, Field(min_length=1)]
+
 
 class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -27,8 +29,8 @@ class InputConfig(_Section):
         max_pixels: limit of one image before it is decoded.
     """
 
-    shards: tuple[str, ...] = Field(min_length=1)
-    queries: str | None = None
+    shards: tuple[_Text, ...] = Field(min_length=1)
+    queries: _Text | None = None
     enumerate_elements: Literal["auto", "always", "never"] = "auto"
     unit_screens: Annotated[int, Field(ge=1, le=4096)] = 64
     lot_units: Annotated[int, Field(ge=1)] = 64
@@ -84,7 +86,7 @@ class DecisionConfig(_Section):
 class OutputConfig(_Section):
     """Where the dataset goes: a local folder or `s3://bucket/prefix`."""
 
-    dataset: str
+    dataset: _Text
     s3_endpoint: str | None = None
 
 

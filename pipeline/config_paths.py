@@ -52,5 +52,6 @@ def _absolute(value: object, base: Path) -> object:
     """`value` as an absolute path; a trailing slash means a folder and is kept."""
     if not isinstance(value, str) or not value or "://" in value:
         return value
-    joined = os.path.normpath(base / Path(value).expanduser())
+    # Not Path.expanduser, which raises for a user that does not exist.
+    joined = os.path.normpath(base / os.path.expanduser(value))  # noqa: PTH111
     return joined + "/" if value.endswith("/") and joined != "/" else joined

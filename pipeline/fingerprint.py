@@ -9,7 +9,7 @@ from typing import TypeAlias
 from pydantic import JsonValue
 
 from schemas.commits import DatasetHead, head_to_json, read_head
-from schemas.errors import DatasetError
+from schemas.errors import DatasetError, StorageError
 from schemas.ids import content_id
 from schemas.tables import SCHEMA_VERSION
 from transforms.commit import COMMITS, HEAD
@@ -30,8 +30,16 @@ def claim_dataset(uri: str, ingredients: Ingredients, s3_endpoint: str | None) -
     its first unit must not stand in the way of its correction.
 
     Raises:
-        DatasetError: if the dataset was made under other settings, naming each difference.
+        DatasetError: if the dataset was made under other settings, naming each difference, or
+            nothing can be written there.
     """
+    try:
+        _claim(uri, ingredients, s3_endpoint)
+    except StorageError as error:
+        raise DatasetError(f"output.dataset = {uri} cannot be used: {error}") from error
+
+
+def _claim(uri: str, ingredients: Ingredients, s3_endpoint: str | None) -> None:
     storage = storage_for(uri, s3_endpoint)
     target = join_uri(uri, HEAD)
     head = DatasetHead(

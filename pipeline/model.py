@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os.path
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -74,7 +75,7 @@ def _known(profile: ModelProfile, wanted: str) -> Checkpoint | None:
 def _location(wanted: str) -> str:
     """Where vLLM finds it: our own checkpoint's folder, a folder, or the id itself."""
     if wanted != NANO:
-        return str(Path(wanted).expanduser()) if wanted.startswith("~") else wanted
+        return os.path.expanduser(wanted)  # noqa: PTH111 - Path's raises for an unknown user
     from pipeline.nano.checkpoint import ensure_checkpoint
 
     return str(ensure_checkpoint())
@@ -82,4 +83,5 @@ def _location(wanted: str) -> str:
 
 def _name(wanted: str) -> str:
     """A folder is known by its last part: rows must not depend on where a machine keeps it."""
-    return Path(wanted).expanduser().name if Path(wanted).expanduser().is_dir() else wanted
+    folder = Path(os.path.expanduser(wanted))  # noqa: PTH111 - Path's raises for an unknown user
+    return folder.name if folder.is_dir() else wanted

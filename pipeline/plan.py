@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pipeline.config import JobConfig
+from pipeline.separate import without_output
 from schemas.errors import InputError
 from schemas.records import Lot, Problem, Shard, Unit
 from transforms.queries import load_queries
@@ -43,10 +44,10 @@ def make_plan(config: JobConfig) -> Plan:
 
     Raises:
         InputError: if a pattern matches nothing, or nothing at all is found.
-        ConfigError: if the queries file has a bad line.
+        ConfigError: if the queries file has a bad line, or the dataset lies in its own input.
     """
     source = config.input
-    shards = list_shards(source.shards, source.s3_endpoint)
+    shards = without_output(list_shards(source.shards, source.s3_endpoint), config)
     units: list[Unit] = []
     for shard in shards:
         units += split_units(shard, index_shard(shard, source.s3_endpoint), source.unit_screens)

@@ -20,6 +20,7 @@ from transforms.load import LoadSettings
 from transforms.queries import load_queries
 from transforms.route import RouteSettings
 from transforms.rows import RowSettings
+from transforms.storage import normalize_uri
 
 DECODE_THREADS = 2
 """Threads that decode and resize; Pillow releases the GIL, and the engine needs the other cores."""
@@ -83,7 +84,9 @@ def worker_settings(
     return WorkerSettings(
         engine_factory=engine_factory or partial(start_vllm, model.vllm),
         writer=DatasetWriter(
-            config.output.dataset, fingerprint_of(ingredients), config.output.s3_endpoint
+            normalize_uri(config.output.dataset),
+            fingerprint_of(ingredients),
+            config.output.s3_endpoint,
         ),
         load=_load_settings(config, model),
         compose=AskSettings(model.profile, model.frame, compose),

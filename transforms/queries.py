@@ -9,10 +9,16 @@ from pathlib import PurePosixPath
 from unicodedata import normalize
 
 from schemas.codes import QueryKind, QueryOrigin, RejectReason
+from schemas.errors import ConfigError
 from schemas.ids import sha256_hex
 from schemas.records import Problem, Query, Truth, TruthBox, Unit
 from transforms.queries_lines import Line, read_lines
-from transforms.storage import normalize_uri, storage_for
+from transforms.storage import (
+    ObjectDeniedError,
+    ObjectMissingError,
+    normalize_uri,
+    storage_for,
+)
 
 
 @dataclass(frozen=True)
@@ -80,10 +86,13 @@ def load_queries(uri: str, s3_endpoint: str | None = None) -> QueriesFile:
         s3_endpoint: address of an S3-compatible server.
 
     Raises:
-        ConfigError: naming the line and what is wrong with it.
-        StorageError: if the file cannot be read.
+        ConfigError: naming the line and what is wrong with it, or if there is no such file.
+        StorageError: if the store does not answer.
     """
-    data = storage_for(uri, s3_endpoint).read(normalize_uri(uri))
+    try:
+        data = storage_for(uri, s3_endpoint).read(normalize_uri(uri))
+    except (ObjectMissingError, ObjectDeniedError) as error:
+        raise ConfigError(f"input.queries: {error}") from error
     return QueriesFile(uri, read_lines(uri, data), sha256_hex(data))
 
 

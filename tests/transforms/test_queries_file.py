@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from schemas.codes import QueryOrigin, RejectReason
-from schemas.errors import ConfigError, StorageError
+from schemas.errors import ConfigError
 from schemas.geometry import Box
 from schemas.records import ByteRange, Member, Shard, ShardKind, Truth, TruthBox, Unit
 from transforms.queries import QueriesFile, load_queries
@@ -124,7 +124,7 @@ def test_a_bad_line_is_named(tmp_path: Path, line: str, said: str) -> None:
 def test_an_empty_file_is_an_error_and_a_missing_one_too(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no queries"):
         load(tmp_path, "\n\n")
-    with pytest.raises(StorageError, match="falta"):
+    with pytest.raises(ConfigError, match=r"input\.queries: .*falta"):
         load_queries(str(tmp_path / "falta.jsonl"))
 
 

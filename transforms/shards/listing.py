@@ -42,15 +42,24 @@ def list_shards(patterns: Sequence[str], s3_endpoint: str | None = None) -> list
         s3_endpoint: address of an S3-compatible server.
 
     Raises:
-        InputError: if a pattern matches nothing that can be read.
+        InputError: if a pattern matches nothing that can be read, or a name is not UTF-8.
         StorageError: if a store does not answer.
     """
     shards: dict[str, Shard] = {}
     for pattern in patterns:
         storage = storage_for(pattern, s3_endpoint)
         for shard in _shards_of(pattern, normalize_uri(pattern), storage):
+            _check_name(shard.uri)
             shards[shard.uri] = shard
     return [shards[uri] for uri in sorted(shards) if not _is_covered(uri, shards)]
+
+
+def _check_name(uri: str) -> None:
+    """Every row names its shard, and no table can hold a name that is not text."""
+    try:
+        uri.encode()
+    except UnicodeEncodeError:
+        raise InputError(f"{uri!a}: the name is not UTF-8; rename it") from None
 
 
 def _is_covered(uri: str, shards: dict[str, Shard]) -> bool:

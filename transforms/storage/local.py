@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import stat as stat_module
@@ -128,10 +129,23 @@ def _walk(folder: str, seen: set[tuple[int, int]]) -> Iterator[ObjectStat]:
     seen.add((status.st_dev, status.st_ino))
     with os.scandir(folder) as entries:
         for entry in entries:
+            if _leads_nowhere(entry):
+                continue
             if entry.is_dir():
                 yield from _walk(entry.path, seen)
             elif entry.is_file() and not entry.name.startswith(TEMP_PREFIX):
                 yield ObjectStat(entry.path, entry.stat().st_size)
+
+
+def _leads_nowhere(entry: os.DirEntry[str]) -> bool:
+    """Whether an entry is a link to itself, directly or through others."""
+    try:
+        entry.is_dir()
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            return True
+        raise
+    return False
 
 
 def _write_temp(target: Path, data: bytes) -> Path:
