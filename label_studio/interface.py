@@ -61,20 +61,23 @@ HOTKEYS: dict[Verdict, str] = {
     Verdict.PERSONAL_DATA: "6",
 }
 """One key for each verdict; the guide names them too."""
+_UNPRESSED = "ctrl+alt+shift+f{}"
+"""A key for what shows none: otherwise it gets an unseen letter, and a slip becomes a result."""
+
 _STYLE = """
-.pantalla-cabeza { display: flex; flex-wrap: wrap; gap: 4px 28px; align-items: flex-start; }
-.pantalla-cabeza h2, .pantalla-cabeza h4 { margin: 0 0 4px !important; }
-.pantalla-cabeza h4 { font-size: 14px; font-weight: 400; line-height: 1.35; }
-.pantalla-pregunta { flex: 1 1 320px; }
-.pantalla-pregunta h2 { font-size: 22px; line-height: 1.25; }
-.pantalla-veredicto .lsf-choices { margin: 0; }
-.pantalla-detalles { flex: 0 0 230px; }
-.pantalla-detalles .lsf-choices { margin: 0 0 6px; }
-.pantalla-detalles .lsf-text-area { margin: 0 !important; }
-.pantalla-etiquetas { display: flex; flex-wrap: wrap; margin: 4px 0; }
+.pantalla-hoja { display: flex; gap: 14px; align-items: flex-start; }
+.pantalla-panel { flex: 0 0 264px; min-width: 0; }
+.pantalla-panel h2, .pantalla-panel h4, .pantalla-panel h5 { margin: 0 0 4px !important; }
+.pantalla-panel h2 { font-size: 19px; line-height: 1.25; overflow-wrap: anywhere; }
+.pantalla-panel h4 { font-size: 13px; font-weight: 400; line-height: 1.35; }
+.pantalla-panel h5 { font-size: 13px; font-weight: 400; }
+.pantalla-panel .lsf-choices { margin: 6px 0; }
+.pantalla-panel .lsf-text-area { margin: 0 !important; }
+.pantalla-etiquetas { display: flex; flex-wrap: wrap; margin: 6px 0 2px; }
 .pantalla-etiquetas .lsf-labels { display: contents; }
-.pantalla-etiquetas .lsf-label { margin: 0 6px 6px 0; font-size: 13px; }
+.pantalla-etiquetas .lsf-label { margin: 0 4px 4px 0; font-size: 12px; }
 .pantalla-oculto { display: none; }
+.pantalla-imagen { flex: 1 1 0; min-width: 0; }
 .konvajs-content canvas { filter: drop-shadow(0 0 1px #fff) drop-shadow(0 0 1px #000); }
 """
 """The last rule outlines everything drawn in white and black: it shows on any colour."""
@@ -114,16 +117,21 @@ def data_keys() -> frozenset[str]:
 
 
 def build_config() -> str:
-    """The XML labelling config, the same for grounding and localization."""
+    """The XML labelling config, the same for grounding and localization.
+
+    Everything to read and press stands beside the picture: above it, it pushed the marked place of
+    every second screen below the edge of a usual window.
+    """
     view = ET.Element("View")
     _sub(view, "Style").text = _STYLE
-    head = _sub(view, "View", className="pantalla-cabeza")
-    _add_question(_sub(head, "View", className="pantalla-pregunta"))
-    _add_verdict(_sub(head, "View", className="pantalla-veredicto"))
-    _add_details(_sub(head, "View", className="pantalla-detalles"))
-    _add_labels(_sub(view, "View", className="pantalla-etiquetas"))
+    page = _sub(view, "View", className="pantalla-hoja")
+    panel = _sub(page, "View", className="pantalla-panel")
+    _add_question(panel)
+    _add_verdict(panel)
+    _add_labels(_sub(panel, "View", className="pantalla-etiquetas"))
+    _add_details(panel)
     _add_candidates(_sub(view, "View", className="pantalla-oculto"))
-    _add_image(_sub(view, "View", className="pantalla-imagen"))
+    _add_image(_sub(page, "View", className="pantalla-imagen"))
     ET.indent(view)
     return ET.tostring(view, encoding="unicode")
 
@@ -156,8 +164,9 @@ def _add_verdict(cell: ET.Element) -> None:
 def _add_details(cell: ET.Element) -> None:
     _sub(cell, "Header", value="Clase del elemento (opcional)", size="6")
     choices = _sub(cell, "Choices", name=ROLE, toName=IMAGE, choice="single", layout="select")
-    for role in Role:
-        _sub(choices, "Choice", value=role.spanish, alias=role.value)
+    for number, role in enumerate(Role, start=1):
+        key = _UNPRESSED.format(number)
+        _sub(choices, "Choice", value=role.spanish, alias=role.value, hotkey=key)
     _sub(cell, "Header", value="Instrucción corregida (opcional)", size="6")
     _sub(
         cell,
@@ -184,7 +193,8 @@ def _add_labels(cell: ET.Element) -> None:
 def _add_candidates(cell: ET.Element) -> None:
     """A control that nobody can press: its points are shown, not reviewed."""
     points = _sub(cell, "KeyPointLabels", name=CANDIDATE, toName=IMAGE, opacity="0.6")
-    _label(points, "Otra respuesta del modelo", CANDIDATE, _CANDIDATE_COLOR)
+    key = _UNPRESSED.format(len(Role) + 1)
+    _label(points, "Otra respuesta del modelo", CANDIDATE, _CANDIDATE_COLOR, hotkey=key)
 
 
 def _add_image(cell: ET.Element) -> None:

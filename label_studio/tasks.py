@@ -93,7 +93,7 @@ def task_data(sample: ReviewSample, image: str) -> TaskData:
         sample_id=sample.sample_id,
         screen_id=sample.screen_id,
         image=image,
-        question=_question(sample.kind),
+        question=_question(sample),
         instruction=unicodedata.normalize("NFC", sample.instruction),
         answer=_answer(sample),
         kind=sample.kind.value,
@@ -119,30 +119,44 @@ def prediction(sample: ReviewSample) -> PredictionPayload:
     return PredictionPayload(result=tuple(regions), score=sample.probability)
 
 
-def _question(kind: QueryKind) -> str:
-    if kind is QueryKind.GROUNDING:
+def _question(sample: ReviewSample) -> str:
+    """What the reviewer is asked: nothing is marked where the model marked nothing."""
+    if sample.kind is QueryKind.LOCALIZATION:
+        if sample.items:
+            return "¿Están marcados todos los elementos, cada uno con su clase?"
+        return "¿Qué elementos hay? Márquelos, cada uno con su clase."
+    if sample.items:
         return "¿Está bien marcado el elemento que pide la instrucción?"
-    return "¿Están marcados todos los elementos, cada uno con su clase?"
+    if sample.status is SampleStatus.ABSENT:
+        return "¿Es cierto que lo que pide la instrucción no está en la pantalla?"
+    return "¿Dónde está el elemento que pide la instrucción? Márquelo."
 
 
 def _answer(sample: ReviewSample) -> str:
     """What the model answered, in words: without it an empty screen could mean anything."""
+    every = sample.kind is QueryKind.LOCALIZATION
     if sample.status is SampleStatus.ABSENT:
-        return "Respuesta del modelo: no existe en la pantalla."
-    if sample.status is not SampleStatus.OK or not sample.items:
-        return "Respuesta del modelo: ninguna que se pueda usar."
-    if sample.kind is QueryKind.GROUNDING:
-        return "Respuesta del modelo: el lugar marcado abajo."
-    return f"Respuesta del modelo: {len(sample.items)} elementos marcados abajo."
+        what = "no hay ningún elemento" if every else "no existe en la pantalla"
+    elif sample.status is not SampleStatus.OK or not sample.items:
+        what = "ninguna que se pueda usar"
+    elif not every:
+        what = "el lugar marcado en la captura"
+    elif len(sample.items) == 1:
+        what = "un elemento marcado en la captura"
+    else:
+        what = f"{len(sample.items)} elementos marcados en la captura"
+    return f"Respuesta del modelo: {what}."
 
 
 def _item_regions(sample: ReviewSample, index: int, item: Item) -> list[Region]:
+    """Box and click point of an item; among all elements, points would only cover the boxes."""
     regions = []
     if item.box is not None:
         alias = item.role.value if item.role else ELEMENT
         region = _box_region(sample, f"box-{index}", item.box, alias)
         regions.extend([region] if region else [])
-    if item.point is not None:
+    wants_point = sample.kind is QueryKind.GROUNDING or item.box is None
+    if item.point is not None and wants_point:
         regions.append(_point_region(sample, f"point-{index}", item.point))
     return regions
 

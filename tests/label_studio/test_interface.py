@@ -59,6 +59,14 @@ def test_the_interface_shows_four_keys_of_the_data() -> None:
     assert data_keys() == {"question", "instruction", "answer", "image"}
 
 
+def test_what_shows_no_key_has_none_that_is_pressed_by_a_slip() -> None:
+    unseen = [tag for tag in tags("Choice") if tag.get("alias") in {role.value for role in Role}]
+    unseen += [tag for tag in tags("Label") if tag.get("alias") == "candidate"]
+    keys = [str(tag.get("hotkey")) for tag in unseen]
+    assert len(set(keys)) == len(keys) == 16
+    assert all(key.startswith("ctrl+alt+shift+f") for key in keys)
+
+
 def test_colours_and_texts_are_told_apart() -> None:
     labels = [label for tag in tags("RectangleLabels") for label in tag]
     assert len({label.get("background") for label in labels}) == len(labels) == 16

@@ -99,19 +99,20 @@ def test_a_reviewer_sees_spanish_and_the_box_on_the_element(
         for text in (
             "Guardar la configuración del año",
             "¿Está bien marcado el elemento que pide la instrucción?",
-            "Respuesta del modelo: el lugar marcado abajo.",
+            "Respuesta del modelo: el lugar marcado en la captura.",
             "Clase del elemento (opcional)",
             "Instrucción corregida (opcional)",
         ):
             assert page.get_by_text(text).is_visible()
+        area = page.locator(DRAWING).bounding_box()
+        assert area is not None
+        assert area["y"] + area["height"] < image.height - 50, "the whole picture is seen at once"
         found = drawn_box(page, image)
         assert found == pytest.approx(BUTTON.corners, abs=6)
         assert "40.00%" not in page.inner_text("body"), "the score must not lead the reviewer"
 
 
-def test_one_key_and_submit_is_a_verdict_with_the_models_place(
-    studio: StudioServer, tmp_path: Path
-) -> None:
+def test_two_keys_are_a_verdict_with_the_models_place(studio: StudioServer, tmp_path: Path) -> None:
     report = pushed(studio, "Navegador: enviar", tmp_path)
     with logged_in_page(studio) as page:
         open_queue(page, report)
@@ -119,9 +120,11 @@ def test_one_key_and_submit_is_a_verdict_with_the_models_place(
         page.get_by_text("Elija un veredicto antes de enviar.").wait_for()
         shot(page, "aviso")
         page.keyboard.press("Escape")
+        for letter in "vbyiojklnm":
+            page.keyboard.press(letter)  # shown nowhere, so they must do nothing
         page.keyboard.press("1")
         with page.expect_response(lambda reply: "/annotations" in reply.url and reply.ok):
-            page.get_by_role("button", name="Submit").first.click()
+            page.keyboard.press("Control+Enter")
     client = connect(ServerSettings(studio.url, "Navegador: enviar", TOKEN_ENV))
     (ref,) = client.lookup(report.project_id, [SAMPLE.sample_id])
     task = client.sdk.tasks.get(str(ref.task_id))
@@ -130,6 +133,7 @@ def test_one_key_and_submit_is_a_verdict_with_the_models_place(
     results = {entry["from_name"]: entry for entry in annotation["result"]}
     assert results["verdict"]["value"] == {"choices": ["correct"]}
     assert results["box"]["origin"] == "prediction"
+    assert results.keys() == {"verdict", "box", "point", "candidate"}
     box = results["box"]["value"]
     assert (box["x"], box["y"]) == pytest.approx((54.6875, 52.5))
     assert box["rectanglelabels"] == ["element"]

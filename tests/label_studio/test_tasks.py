@@ -100,7 +100,55 @@ def test_several_elements_keep_their_order_and_class() -> None:
         ["textbox"],
     ]
     assert len({region["id"] for region in payload.result}) == 3
-    assert task_data(sample, "/x")["answer"] == "Respuesta del modelo: 3 elementos marcados abajo."
+    answer = task_data(sample, "/x")["answer"]
+    assert answer == "Respuesta del modelo: 3 elementos marcados en la captura."
+    one = replace(sample, items=sample.items[:1])
+    answer = task_data(one, "/x")["answer"]
+    assert answer == "Respuesta del modelo: un elemento marcado en la captura."
+
+
+def test_among_all_elements_a_box_is_not_covered_by_its_point() -> None:
+    items = (Item(point=Point(64, 40), box=Box(0, 0, 128, 80)), Item(point=Point(300, 300)))
+    sample = replace(GROUNDING, kind=QueryKind.LOCALIZATION, items=items)
+    assert [region["from_name"] for region in prediction(sample).result] == ["box", "point"]
+    alone = replace(GROUNDING, items=items[:1])
+    assert [region["from_name"] for region in prediction(alone).result] == ["box", "point"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "question", "answer"),
+    [
+        (
+            QueryKind.GROUNDING,
+            SampleStatus.ABSENT,
+            "¿Es cierto que lo que pide la instrucción no está en la pantalla?",
+            "Respuesta del modelo: no existe en la pantalla.",
+        ),
+        (
+            QueryKind.GROUNDING,
+            SampleStatus.UNPARSEABLE,
+            "¿Dónde está el elemento que pide la instrucción? Márquelo.",
+            "Respuesta del modelo: ninguna que se pueda usar.",
+        ),
+        (
+            QueryKind.LOCALIZATION,
+            SampleStatus.ABSENT,
+            "¿Qué elementos hay? Márquelos, cada uno con su clase.",
+            "Respuesta del modelo: no hay ningún elemento.",
+        ),
+        (
+            QueryKind.LOCALIZATION,
+            SampleStatus.TRUNCATED,
+            "¿Qué elementos hay? Márquelos, cada uno con su clase.",
+            "Respuesta del modelo: ninguna que se pueda usar.",
+        ),
+    ],
+)
+def test_a_reviewer_is_never_asked_about_a_mark_that_is_not_there(
+    kind: QueryKind, status: SampleStatus, question: str, answer: str
+) -> None:
+    data = task_data(replace(GROUNDING, kind=kind, status=status, items=()), "/x")
+    assert (data["question"], data["answer"]) == (question, answer)
 
 
 def test_only_answers_that_look_different_are_drawn_as_others() -> None:
@@ -145,7 +193,7 @@ def test_the_data_carries_the_key_the_model_and_composed_text() -> None:
         "image": "/data/upload/2/x.png",
         "question": "¿Está bien marcado el elemento que pide la instrucción?",
         "instruction": "Abrir la configuración",
-        "answer": "Respuesta del modelo: el lugar marcado abajo.",
+        "answer": "Respuesta del modelo: el lugar marcado en la captura.",
         "kind": "grounding",
         "status": "ok",
         "probability": 0.4,
