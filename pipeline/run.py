@@ -17,6 +17,7 @@ from pipeline.fingerprint import claim_dataset
 from pipeline.plan import Plan, make_plan
 from pipeline.report.stats import PushOutcome, RunStats, run_stats
 from pipeline.report.write import Report, write_report
+from pipeline.review_samples import REVIEWED
 from pipeline.settings import WorkerSettings, worker_settings
 from pipeline.stopping import stop_signal, stoppable
 from schemas.commits import CommitRecord
@@ -222,5 +223,6 @@ def _push(push: Push | None, dataset: Dataset, config: JobConfig, watch: Observe
         return push(dataset, config)
     except LabelStudioError as error:
         log.warning("nothing more was pushed: %s", error)
-        waiting = dataset.describe().counts.routes.get("review", 0)
+        routes = dataset.describe().counts.routes
+        waiting = sum(routes.get(route, 0) for route in REVIEWED)
         return PushOutcome(pending=waiting, note=str(error))

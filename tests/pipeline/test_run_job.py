@@ -1,12 +1,20 @@
+from functools import partial
 from pathlib import Path
 
 import pytest
 from job_fixtures import Shot, job, oracle, png, scripted, shots, sidecar, write_shard, write_tar
 
-from pipeline.config import DecisionConfig, SamplingConfig
+from pipeline.config import DecisionConfig, LabelStudioConfig, SamplingConfig
 from pipeline.dataset import open_dataset
+from pipeline.report.stats import PushOutcome
 from pipeline.run import run_job
-from schemas.errors import ConfigError, DatasetError, EngineError, InputError
+from schemas.errors import (
+    ConfigError,
+    DatasetError,
+    EngineError,
+    InputError,
+    LabelStudioError,
+)
 
 VOLATILE = {"unit_id", "shard"}
 
@@ -157,6 +165,23 @@ def test_new_shards_join_a_dataset_and_a_changed_one_is_refused(tmp_path: Path) 
         run_job(both, engine_factory=scripted(oracle(known)))
 
 
+def test_a_server_that_is_down_leaves_reviews_and_audits_pending(tmp_path: Path) -> None:
+    known = shots(2)
+    config = job(
+        tmp_path,
+        write_shard(tmp_path / "a.tar", known),
+        decision=DecisionConfig(threshold=0.1, audit_share=1.0),
+        label_studio=LabelStudioConfig(url="http://127.0.0.1:9"),
+    )
+
+    def down(*_: object) -> PushOutcome:
+        raise LabelStudioError("the server was not reached")
+
+    outcome = run_job(config, engine_factory=scripted(oracle(known)), push=down)
+    assert outcome.report.figures.counts.routes == {"audit": 6}
+    assert (outcome.exit_code, outcome.reason) == (1, "6 review rows are not on the server yet")
+
+
 def test_a_pattern_that_matches_nothing_stops_at_once(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="entrda"):
         run_job(job(tmp_path, tmp_path / "entrda" / "*.tar"))
@@ -170,3 +195,31 @@ def test_leftovers_of_a_killed_run_are_not_read(tmp_path: Path) -> None:
     (part,) = parts.glob("*.parquet")
     (parts / "0000-leftover.parquet").write_bytes(part.read_bytes())
     assert len(rows(config.output.dataset, "annotations")) == 6
+
+
+def lone_surrogate(request: EngineRequest) -> Answer:
+    """Answers, or refuses, with text that no file can hold."""
+    if "papelera" in request.prompt:
+        reason = RejectReason.REQUEST_REFUSED
+        return Answer(request.request_id, error_reason=reason, error_detail="mal \ud800")
+    texts = (Completion("\ud83d Guardar", "stop", 3),) * request.n
+    return Answer(request.request_id, texts)
+
+
+def test_text_that_no_file_can_hold_costs_a_character(tmp_path: Path) -> None:
+    config = job(tmp_path, write_shard(tmp_path / "a.tar", shots(1)))
+    run_job(config, engine_factory=partial(ScriptedEngine, lone_surrogate))
+    annotations = rows(config.output.dataset, "annotations")
+    assert [row["answers"][0]["text"] for row in annotations] == ["\ufffd Guardar"] * 2
+    (reject,) = rows(config.output.dataset, "rejects")
+    assert reject["detail"] == "mal \ufffd"
+
+
+def no_completions(request: EngineRequest) -> Answer:
+    return Answer(request.request_id)
+
+
+def test_an_answer_without_completions_is_a_reject_of_its_query(tmp_path: Path) -> None:
+    config = job(tmp_path, write_shard(tmp_path / "a.tar", shots(1)))
+    outcome = run_job(config, engine_factory=partial(ScriptedEngine, no_completions))
+    assert outcome.report.figures.counts.rejects == {"engine_failed": 3}
