@@ -186,6 +186,7 @@ def welcome(server: StudioServer) -> list[str]:
         f"  password  {server.account.password}",
         "To push to it from another terminal:",
         f"  export LABEL_STUDIO_API_KEY={server.account.token}",
+        f"  pantalla push DATASET --url {server.url}",
         "It answers on this machine only and calls nothing outside. Stop it with Ctrl-C.",
     ]
 

@@ -34,6 +34,7 @@ def test_it_says_where_to_log_in_and_stops_on_request(tmp_path: Path, stop: sign
             break
     token = re.search(r"export LABEL_STUDIO_API_KEY=([0-9a-f]{40})", said)
     assert token, said
+    assert f"pantalla push DATASET --url http://127.0.0.1:{port}" in said
     login = {"Authorization": f"Token {token[1]}"}
     reply = httpx.get(f"http://127.0.0.1:{port}/api/current-user/whoami", headers=login)
     assert reply.json()["email"] == "revision@example.com"
