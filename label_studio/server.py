@@ -166,7 +166,9 @@ def run_studio(data_dir: Path, port: int = DEFAULT_PORT, say: Say = print) -> in
         Exit status: 0 when stopped on request, else the server's own.
     """
     say(f"Starting Label Studio on {HOST}:{port} (the first start takes a minute or two) ...")
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # A shell starts background jobs with SIGINT ignored, and Python then leaves it so.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
     server = StudioServer(data_dir, port)
     try:
         with server:

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.studio
 def test_it_says_where_to_log_in_and_stops_on_request(tmp_path: Path, stop: signal.Signals) -> None:
     port = free_port()
     fresh_data(tmp_path / "datos")
-    command = [sys.executable, "-m", "pipeline.cli.app", "studio"]
+    command = ["env", "--ignore-signal=INT", sys.executable, "-m", "pipeline.cli.app", "studio"]
     running = subprocess.Popen(
         [*command, "--data-dir", str(tmp_path / "datos"), "--port", str(port)],
         stdout=subprocess.PIPE,
