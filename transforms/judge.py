@@ -36,6 +36,8 @@ def judge(units: Iterable[AnsweredUnit], settings: JudgeSettings) -> Iterator[Ju
             answer = work.answers[posed.question.sample.sample_id]
             if answer.error_reason is not None:
                 refused.append(_refused(work, posed, answer, answer.error_reason))
+            elif not answer.completions:
+                refused.append(_refused(work, posed, answer, RejectReason.ENGINE_FAILED))
             else:
                 judged.append(_judge(posed, answer, settings))
         yield JudgedUnit(
@@ -71,7 +73,7 @@ def _refused(work: AnsweredUnit, posed: Posed, answer: Answer, reason: RejectRea
     reject = Reject(
         stage=Stage.INFER,
         reason=reason,
-        detail=answer.error_detail,
+        detail=answer.error_detail or "the engine gave no answer at all",
         member=posed.screen.member.name,
         screen_id=sample.screen_id,
         sample_id=sample.sample_id,

@@ -90,7 +90,8 @@ def _line(uri: str, number: int, fields: Mapping[str, object]) -> Line:
         raise _bad(uri, number, f"`shard` must be a text, not {shard!r}")
     tidy, raw = instruction(str(text))
     box = _box(uri, number, fields.get("bbox_px"))
-    return Line(number, clean(str(member)).strip(), shard or None, tidy, raw, box)
+    place = clean(shard) if shard else None
+    return Line(number, clean(str(member)).strip(), place, tidy, raw, box)
 
 
 def _box(uri: str, number: int, value: object) -> Box | None:

@@ -12,6 +12,7 @@ from schemas import tables
 from schemas.geometry import Box, FrameKind, Point
 from schemas.records import Item, Parsed, Screen, Truth
 from transforms.compose import Question
+from transforms.source_text import clean
 from transforms.work import Judged, JudgedUnit
 
 Cell: TypeAlias = "str | int | float | bool | Sequence[Cell] | Mapping[str, Cell] | None"
@@ -51,6 +52,8 @@ def reject_rows(unit: JudgedUnit) -> list[Row]:
 def to_table(name: str, rows: Sequence[Row]) -> pa.Table:
     """Rows as a table of the frozen schema; zero rows still carry it.
 
+    Lone surrogates become U+FFFD.
+
     Raises:
         ValueError: if a row has a field that the schema does not know, or lacks a required one.
     """
@@ -63,7 +66,23 @@ def to_table(name: str, rows: Sequence[Row]) -> pa.Table:
         missing = sorted(key for key in required if row.get(key) is None)
         if missing:
             raise ValueError(f"{name}: required fields are null: {missing}")
-    return pa.Table.from_pylist(list(rows), schema=schema)
+    try:
+        return pa.Table.from_pylist(list(rows), schema=schema)
+    except UnicodeEncodeError:  # one lone surrogate, from a model or an error, must not cost a unit
+        return pa.Table.from_pylist([_writable_row(row) for row in rows], schema=schema)
+
+
+def _writable_row(row: Mapping[str, Cell]) -> Row:
+    return {name: _writable(cell) for name, cell in row.items()}
+
+
+def _writable(cell: Cell) -> Cell:
+    """`cell` with U+FFFD for what no file format can hold."""
+    if isinstance(cell, str):
+        return clean(cell)
+    if isinstance(cell, Mapping):
+        return _writable_row(cell)
+    return [_writable(item) for item in cell] if isinstance(cell, Sequence) else cell
 
 
 def _sample_rows(unit: JudgedUnit, judged: Judged, settings: RowSettings) -> list[Row]:

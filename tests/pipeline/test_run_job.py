@@ -8,6 +8,7 @@ from pipeline.config import DecisionConfig, LabelStudioConfig, SamplingConfig
 from pipeline.dataset import open_dataset
 from pipeline.report.stats import PushOutcome
 from pipeline.run import run_job
+from schemas.codes import RejectReason
 from schemas.errors import (
     ConfigError,
     DatasetError,
@@ -15,6 +16,9 @@ from schemas.errors import (
     InputError,
     LabelStudioError,
 )
+from schemas.records import Answer, Completion
+from transforms.engines.base import EngineRequest
+from transforms.engines.scripted import ScriptedEngine
 
 VOLATILE = {"unit_id", "shard"}
 

@@ -134,3 +134,8 @@ def test_the_hash_is_of_the_bytes_and_the_file_can_be_sent_to_workers(tmp_path: 
     queries.for_member("/datos/a.tar", "inicio.png")
     again = pickle.loads(pickle.dumps(queries))
     assert instructions(again, "/datos/b.tar", "inicio.jpg") == ["Otra"]
+
+
+def test_a_shard_that_no_table_can_hold_is_cleaned(tmp_path: Path) -> None:
+    line = '{"member": "a", "instruction": "b", "shard": "\\ud800x"}\n'
+    assert load(tmp_path, line).lines[0].shard == "\ufffdx"
