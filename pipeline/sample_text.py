@@ -13,12 +13,13 @@ from pipeline.colours import css, route_colour
 from pipeline.dataset import Dataset
 from pipeline.report.words import ROUTE_WORDS, STATUS_WORDS
 from pipeline.rows import SampleRow, ScreenRow
-from pipeline.terminal import output, show
+from pipeline.terminal import output, show, visible
 from schemas.geometry import Box, Point
 from schemas.records import Item
 
 _ID_SHOWN = 12
 _ITEMS_SHOWN = 40
+_INSTRUCTION_SHOWN = 300
 
 
 def print_list(
@@ -37,8 +38,8 @@ def print_list(
             Text(sample.route, style=css(route_colour(sample.route))),
             f"{sample.probability:.2f}",
             sample.status,
-            Text(sample.member),
-            Text(sample.instruction),
+            Text(visible(sample.member)),
+            Text(visible(sample.instruction, _INSTRUCTION_SHOWN)),
         )
     if table.row_count == 0:
         console.print("No sample fits." if route else "No samples are committed yet.")
@@ -60,7 +61,7 @@ def print_sample(sample: SampleRow, screen: ScreenRow, console: Console | None =
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in (*_about(sample), *_answer(sample), *_origin(sample, screen)):
-        table.add_row(name, value if isinstance(value, Text) else Text(value))
+        table.add_row(name, value if isinstance(value, Text) else Text(visible(value)))
     show(table, console)
 
 
