@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from pipeline.resize_text import resize_text
 from pipeline.terminal import output, show
 from schemas.profile import Checkpoint, ModelProfile, Sampling
 
@@ -23,12 +24,7 @@ def print_profile(profile: ModelProfile, console: Console | None = None) -> None
     for number, checkpoint in enumerate(profile.checkpoints):
         table.add_row("Checkpoints" if number == 0 else "", Text(_checkpoint(checkpoint)))
     table.add_row("Frame", profile.frame.value if profile.frame else "unknown: set model.frame")
-    if profile.resize is not None:
-        rule = profile.resize
-        table.add_row(
-            "Resize",
-            f"sides are multiples of {rule.factor}, {rule.min_pixels:,} to {rule.max_pixels:,} px",
-        )
+    table.add_row("Resize", resize_text(profile.resize))
     table.add_row("Sampling", f"single answers: {_sampling(profile.greedy)}")
     table.add_row("", f"the k answers: {_sampling(profile.vote)}")
     for kind, task in sorted(profile.tasks.items()):

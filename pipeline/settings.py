@@ -129,7 +129,9 @@ def _ingredients(config: JobConfig, plan: Plan, model: ResolvedModel) -> Ingredi
             "revision": model.revision,
             "frame": model.frame.value,
         },
-        "profile": model.profile.model_dump(mode="json", exclude={"engine", "sources", "warning"}),
+        "profile": model.profile.model_dump(
+            mode="json", exclude={"engine", "sources", "warning", "grounds"}
+        ),
         "sampling": config.sampling.model_dump(mode="json"),
         "decision": config.decision.model_dump(mode="json"),
     }

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 from schemas.codes import QueryKind
 from schemas.geometry import FrameKind
+from schemas.resize import AnyResizeRule
 
 AnswerFormat = Literal["click_xy", "qwen_json"]
 """Names of the parsers in `transforms.parse`; a test checks that each has one."""
@@ -30,24 +31,6 @@ class Checkpoint(_Strict):
     licence: str
     commercial_use: bool | None = None
     source: str
-
-
-class ResizeRule(_Strict):
-    """How the model's processor resizes: sides become multiples of `factor` within pixel bounds.
-
-    The rule is applied by us before the engine sees the image, so that the processor's own resize
-    is the identity and the seen size is known exactly.
-    """
-
-    factor: Annotated[int, Field(ge=1)]
-    min_pixels: Annotated[int, Field(ge=1)]
-    max_pixels: Annotated[int, Field(ge=1)]
-
-    @model_validator(mode="after")
-    def _ordered(self) -> ResizeRule:
-        if self.min_pixels > self.max_pixels:
-            raise ValueError(f"min_pixels {self.min_pixels} exceeds max_pixels {self.max_pixels}")
-        return self
 
 
 class Sampling(_Strict):
@@ -98,6 +81,8 @@ class ModelProfile(_Strict):
         frame: the convention of the answers' coordinates; None = unknown, refused at start
             unless the job states it.
         resize: the processor's resize rule; None = the image is shown as it is.
+        grounds: False = the checkpoint is known not to ground anything, so that the check of its
+            coordinates at engine start has nothing to look at and is left out.
         tasks: one spec per query kind; a kind that is missing cannot be asked.
         greedy: sampling of single answers; `vote`: sampling of the k answers that are compared.
         chat_template_kwargs: for example the thinking switch.
@@ -110,7 +95,8 @@ class ModelProfile(_Strict):
     description: str
     checkpoints: tuple[Checkpoint, ...] = Field(min_length=1)
     frame: FrameKind | None = None
-    resize: ResizeRule | None = None
+    resize: AnyResizeRule | None = None
+    grounds: bool = True
     tasks: dict[QueryKind, TaskSpec] = Field(min_length=1)
     greedy: Sampling = Sampling()
     vote: Sampling = Sampling(temperature=0.7, top_p=0.95)

@@ -10,8 +10,9 @@ from PIL import Image
 
 from schemas.codes import QueryKind, QueryOrigin
 from schemas.geometry import FrameKind, SeenImage, Size
-from schemas.profile import Checkpoint, ModelProfile, ResizeRule, Sampling, TaskSpec
+from schemas.profile import Checkpoint, ModelProfile, Sampling, TaskSpec
 from schemas.records import ByteRange, Member, Provenance, Query, Screen
+from schemas.resize import ResizeRule
 from transforms.compose import Composed, ComposeSettings, compose_samples, prompt_text, to_request
 
 GROUNDING = TaskSpec(

@@ -7,7 +7,7 @@ from PIL import Image
 
 from schemas.errors import ConfigError, MemberRejected
 from schemas.geometry import Point, SeenImage, Size
-from schemas.profile import ResizeRule
+from schemas.resize import ResizeRule
 from transforms.resize import seen_image, seen_size
 
 QWEN3 = ResizeRule(factor=32, min_pixels=65_536, max_pixels=16_777_216)
