@@ -13,7 +13,18 @@ from schemas.codes import QueryKind
 from schemas.geometry import FrameKind
 from schemas.resize import AnyResizeRule
 
-AnswerFormat = Literal["click_xy", "qwen_json"]
+AnswerFormat = Literal[
+    "click_action",
+    "click_text",
+    "click_xy",
+    "point_or_refusal",
+    "point_text",
+    "qwen_json",
+    "ref_boxes",
+    "tagged",
+    "tool_call",
+    "ui_tars",
+]
 """Names of the parsers in `transforms.parse`; a test checks that each has one."""
 
 Scalar = bool | int | float | str

@@ -236,12 +236,17 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One located thing in original upright pixels: a point, a box, or both."""
+    """One located thing in original upright pixels: a point, a box, or both.
+
+    Attributes:
+        action: what the model would do there, for example `left_click`, in the formats that say.
+    """
 
     point: Point | None = None
     box: Box | None = None
     label: str | None = None
     role: Role | None = None
+    action: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,13 +254,16 @@ class Parsed:
     """One completion, read: the output contract of every parser.
 
     Attributes:
-        items: located things, in the order of the answer; empty unless `status` is ok.
+        items: located things, in the order of the answer; empty unless `status` is ok, or
+            `truncated` with elements that were complete before the cut.
         flags: what was repaired or noticed, sorted.
+        collapsed: elements that said the same as an earlier one and were left out.
     """
 
     status: SampleStatus
     items: tuple[Item, ...] = ()
     flags: tuple[str, ...] = ()
+    collapsed: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,9 @@ _MAX_DIGITS = 309
 _TRAILING_COMMA = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])', re.DOTALL)
 
 
+_AFTER_COMMA = re.compile(r"[\s,]*+")
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
     """One JSON value of an answer, with what was repaired to read it.
@@ -55,6 +58,28 @@ def read_document(text: str) -> Document | None:
     return None
 
 
+def read_cut_list(text: str) -> Document | None:
+    """The complete elements of a JSON list that ends in the middle, or None without any.
+
+    Args:
+        text: from the list's opening bracket to the end of the answer.
+    """
+    reader = _Reader()
+    decoder = reader.decoder(strict=False)
+    elements: list[JsonValue] = []
+    position = 1
+    while position < len(text):
+        position = _AFTER_COMMA.match(text, position).end()  # type: ignore[union-attr] # may be empty
+        try:
+            element, position = decoder.raw_decode(text, position)
+        except (ValueError, RecursionError):
+            break
+        elements.append(element)
+    # A number or a word at the very end may be half of one; an object or a list is whole.
+    whole: list[JsonValue] = [element for element in elements if isinstance(element, dict | list)]
+    return Document(whole, reader.flags, reader.conflict) if whole else None
+
+
 def _candidates(text: str) -> list[tuple[str, frozenset[str]]]:
     repaired = _TRAILING_COMMA.sub(lambda found: found.group(1) or "", text)
     if repaired == text:
@@ -80,15 +105,18 @@ class _Reader:
         return value
 
     def _load(self, text: str, *, strict: bool) -> JsonValue:
-        value: JsonValue = json.loads(
-            text,
+        value: JsonValue = self.decoder(strict=strict).decode(text)
+        return value
+
+    def decoder(self, *, strict: bool) -> json.JSONDecoder:
+        """A decoder that reports to this reader; not strict = raw control signs in strings."""
+        return json.JSONDecoder(
             strict=strict,
             object_pairs_hook=self._pairs,
             parse_constant=_refuse,
-            parse_int=_number,
-            parse_float=_number,
+            parse_int=finite,
+            parse_float=finite,
         )
-        return value
 
     def _pairs(self, pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
         result: dict[str, JsonValue] = {}
@@ -104,7 +132,8 @@ def _refuse(constant: str) -> float:
     raise _NonFiniteError(constant)
 
 
-def _number(text: str) -> float:
+def finite(text: str) -> float:
+    """A number's text as a float; beyond a float's range, plus or minus `HUGE`."""
     if len(text) > 4 * _MAX_DIGITS:
         return math.copysign(HUGE, -1.0 if text.startswith("-") else 1.0)
     value = float(text)

@@ -12,6 +12,7 @@ from schemas.geometry import FrameKind, SeenImage, Size
 from schemas.profile import AnswerFormat
 from schemas.records import Parsed
 from transforms.parse import ANSWER_FORMATS, parse_answer
+from transforms.parse.flags import FLAGS
 
 SEEN = SeenImage.unchanged(Size(1280, 800)).resized(Size(1280, 768)).placed(Size(1312, 800), 16, 8)
 
@@ -30,8 +31,10 @@ _numbers = st.one_of(
 
 
 def check(parsed: Parsed) -> None:
-    assert (parsed.status is SampleStatus.OK) == bool(parsed.items)
+    assert parsed.items or parsed.status is not SampleStatus.OK
+    assert not parsed.items or parsed.status in {SampleStatus.OK, SampleStatus.TRUNCATED}
     assert parsed.flags == tuple(sorted(set(parsed.flags)))
+    assert set(parsed.flags) <= set(FLAGS)
     for item in parsed.items:
         assert item.point is not None
         assert item.point.finite

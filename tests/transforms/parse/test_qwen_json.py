@@ -47,13 +47,31 @@ GOLDEN = [
     ('[{"bbox_2d":[433,516,433,522]}]', "stop", "degenerate", [], ()),  # no width
     ('[{"bbox_2d":[780,603,780,603]}]', "stop", "degenerate", [], ()),  # no area at all
     ('[{"bbox_2d":[1001,0,1010,9]}]', "stop", "degenerate", [], ("clipped",)),  # all off screen
-    ('[{"bbox_2d":[0,53,0,21]}]', "stop", "degenerate", [], ("corners_swapped",)),  # 0,53 0,21
-    (f"[{ONE}" + ',{"bbox_2d":[11,', "length", "truncated", [], ("unclosed",)),  # dense screen
+    (
+        '[{"bbox_2d":[0,53,0,21]}]',
+        "stop",
+        "degenerate",
+        [],
+        ("ambiguous_decimal", "corners_swapped"),
+    ),  # 0,53 and 0,21?
+    (
+        f"[{ONE}" + ',{"bbox_2d":[11,',
+        "length",
+        "truncated",
+        [BOX],
+        ("items_before_cut", "point_from_box", "unclosed"),
+    ),  # dense screen: what was complete is kept, for a reviewer
     (f"[{ONE}" + ',{"bbox_2d":[11,', "stop", "unparseable", [], ("unclosed",)),
     ('[{"bbox_2d":[1,2,3]}]', "stop", "unparseable", [], ("no_coordinates",)),  # three numbers
     ('[{"bbox_2d":[1,2,3,4,5]}]', "stop", "unparseable", [], ("no_coordinates",)),
     ('[{"bbox_2d":[1,2,"a",4]}]', "stop", "unparseable", [], ("no_coordinates",)),
-    ('[{"bbox_2d":"(1, 2, 3, 4)"}]', "stop", "unparseable", [], ("no_coordinates",)),
+    (
+        '[{"bbox_2d":"(100, 200, 300, 260)"}]',
+        "stop",
+        "ok",
+        [BOX],
+        ("number_as_text", "point_from_box"),
+    ),  # one reading only
     ('[{"label":"Guardar"}]', "stop", "unparseable", [], ("no_coordinates",)),
     ("[100,200,300,260]", "stop", "unparseable", [], ("other_form",)),  # not our form
     ('{"bbox_2d":[1,2,3,4],"bbox_2d":[5,6,7,8]}', "stop", "unparseable", [], ("duplicate_key",)),
