@@ -19,8 +19,8 @@ def print_profile(profile: ModelProfile, console: Console | None = None) -> None
     table.add_column(overflow="fold")
     table.add_row("Profile", profile.name)
     table.add_row("", Text(profile.description))
-    if profile.warning:
-        table.add_row("Warning", Text(profile.warning, style="yellow"))
+    for notice in profile.notices():
+        table.add_row("Warning", Text(notice, style="yellow"))
     for number, checkpoint in enumerate(profile.checkpoints):
         table.add_row("Checkpoints" if number == 0 else "", Text(_checkpoint(checkpoint)))
     table.add_row("Frame", profile.frame.value if profile.frame else "unknown: set model.frame")
@@ -38,7 +38,7 @@ def print_profile(profile: ModelProfile, console: Console | None = None) -> None
 
 
 def _checkpoint(checkpoint: Checkpoint) -> str:
-    words = {True: "commercial use allowed", False: "no commercial use", None: "use not stated"}
+    words = {True: "commercial use allowed", False: "NO COMMERCIAL USE", None: "use not stated"}
     revision = f" at {checkpoint.revision}" if checkpoint.revision else ""
     terms = f"{checkpoint.licence}, {words[checkpoint.commercial_use]}"
     return f"{checkpoint.id}{revision}: {terms} ({checkpoint.source})"

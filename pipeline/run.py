@@ -27,6 +27,7 @@ from schemas.commits import CommitRecord
 from schemas.errors import CountMismatchError, DatasetError, LabelStudioError
 from transforms.engines.base import EngineFactory
 from transforms.engines.holder import release_engine
+from transforms.profiles.load import load_profile
 
 log = logging.getLogger(__name__)
 
@@ -168,6 +169,8 @@ def _annotate(
     watch.start(plan, sum(unit.unit_id in done for unit in plan.units))
     if not lots:
         return
+    for notice in load_profile(config.model.profile).notices(config.model.checkpoint):
+        log.warning("%s", notice)
     watch.status("Starting the engine")
     forget_asked()
     try:

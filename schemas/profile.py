@@ -58,11 +58,16 @@ class TaskSpec(_Strict):
 
     Attributes:
         prompt_version: changes whenever `prompt` or `system` changes; part of every sample id.
-        prompt: user text after the image; `{target}` is the instruction, `{schema}` the Python
-            repr of `json_schema` (the form some families were trained on).
+        prompt: user text; `{target}` is the instruction, `{schema}` the Python repr of
+            `json_schema` (the form some families were trained on), `{width}` and `{height}` the
+            size of the shown image in pixels.
+        system: system text, in which `{width}` and `{height}` are filled too.
+        image_first: whether the image stands before the text, as most families learnt it.
         answer_format: name of a parser in `transforms.parse`.
         json_schema: grammar the engine enforces, or none.
         max_tokens: limit of one answer.
+        keep_special_tokens: whether the answer keeps tokens such as `<|box_start|>`, which engines
+            leave out by default.
         absence: how the model says that the target is not there, for people to read; None when
             the family has no such form.
     """
@@ -70,11 +75,13 @@ class TaskSpec(_Strict):
     prompt_version: str
     prompt: str
     system: str | None = None
+    image_first: bool = True
     answer_format: AnswerFormat
     json_schema: dict[str, JsonValue] | None = None
     structured: bool = False
     max_tokens: Annotated[int, Field(ge=1)]
     absence: str | None = None
+    keep_special_tokens: bool = False
 
     @model_validator(mode="after")
     def _schema_present(self) -> TaskSpec:
@@ -115,3 +122,18 @@ class ModelProfile(_Strict):
     engine: dict[str, JsonValue] = Field(default_factory=dict)
     sources: dict[str, str] = Field(min_length=1)
     warning: str | None = None
+
+    def notices(self, checkpoint: str | None = None) -> tuple[str, ...]:
+        """What a user must know before using `checkpoint` (None = the default one).
+
+        The profile's warning, and a sentence of its own where the licence forbids commercial use
+        or says nothing about it.
+        """
+        wanted = checkpoint or self.checkpoints[0].id
+        known = next((found for found in self.checkpoints if found.id == wanted), None)
+        said = [self.warning.strip()] if self.warning else []
+        if known is not None and known.commercial_use is False:
+            said.append(f"NO COMMERCIAL USE: {known.id} is under the licence {known.licence!r}.")
+        if known is not None and known.commercial_use is None:
+            said.append(f"Not known whether {known.id} may be used commercially: {known.source}.")
+        return tuple(said)

@@ -20,11 +20,13 @@ class EngineRequest:
         request_id: the sample id; unique among requests in flight.
         image: what the model sees, RGB, already at the seen size.
         image_key: identity of exactly these pixels, for the engine's caches.
-        prompt: user text, placed after the image.
+        prompt: user text.
         system: system text, or None.
         n: completions wanted.
         json_schema: canonical JSON text of the grammar that binds the answer, or None.
         chat_template_kwargs: canonical JSON text of the template's switches.
+        image_first: whether the image stands before the text.
+        keep_special_tokens: whether special tokens stay in the answer's text.
     """
 
     request_id: str
@@ -38,6 +40,8 @@ class EngineRequest:
     seed: int
     json_schema: str | None
     chat_template_kwargs: str
+    image_first: bool = True
+    keep_special_tokens: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -193,9 +193,10 @@ class VllmEngine:
 
 
 def _messages(request: EngineRequest) -> list[dict[str, object]]:
-    """The conversation: system text if any, then one user turn, image first."""
+    """The conversation: system text if any, then one user turn of image and text."""
     image = {"type": "image_pil", "image_pil": request.image, "uuid": request.image_key}
-    content = [image, {"type": "text", "text": request.prompt}]
+    text = {"type": "text", "text": request.prompt}
+    content = [image, text] if request.image_first else [text, image]
     turns: list[dict[str, object]] = [{"role": "user", "content": content}]
     if request.system is not None:
         turns.insert(0, {"role": "system", "content": request.system})
@@ -215,6 +216,7 @@ def _sampling_params(request: EngineRequest) -> SamplingParams:
         presence_penalty=sampling.presence_penalty,
         max_tokens=request.max_tokens,
         seed=request.seed,
+        skip_special_tokens=not request.keep_special_tokens,
         structured_outputs=None if schema is None else StructuredOutputsParams(json=schema),
     )
 
