@@ -31,7 +31,7 @@ _GROUP = re.compile(
 _BARE = re.compile(_CONTENT)
 _PART = re.compile(rf"(?:([xyXY][12]?+)\s*+[=:]\s*+)?+({_NUMBER})")
 _JOINT = re.compile(r"\s*+,?+\s*+")
-_OPEN = re.compile(r"[(\[<][^)\]>]*+\Z")
+_OPEN = re.compile(rf"(?:[(\[<]|<(?:{_TAGS})>|<\|box_start\|>)[^()\[\]<>]*+\Z")
 _NAMES = {2: ["x", "y"], 4: ["x1", "y1", "x2", "y2"]}
 _INTEGER = re.compile(r"-?+[0-9]++")
 
@@ -74,7 +74,7 @@ def find_marks(text: str) -> Marks:
     if not matches:
         bare = _BARE.fullmatch(text)
         if bare is None:
-            return Marks((), text, _OPEN.search(text, _last_bracket(text)) is not None)
+            return Marks((), text, _is_open(text))
         mark = _mark(text, 0, len(text), joined=False)
         whole = Mark(mark.numbers, 0, len(text), flags=mark.flags | {"bare_numbers"})
         return Marks((whole,), HOLE, open_end=False)
@@ -88,13 +88,13 @@ def find_marks(text: str) -> Marks:
         pieces.append(between)
         position = match.end()
     rest = text[position:]
-    open_end = _OPEN.search(rest, _last_bracket(rest)) is not None
-    return Marks(tuple(found), HOLE.join([*pieces, rest]), open_end)
+    return Marks(tuple(found), HOLE.join([*pieces, rest]), _is_open(rest))
 
 
-def _last_bracket(text: str) -> int:
-    """Where the search for an open end may begin: it must not try every bracket of the text."""
-    return max(text.rfind(sign) for sign in "([<") if text else 0
+def _is_open(text: str) -> bool:
+    """Whether the text ends inside a bracket, or after a tag that opens and has no end."""
+    last = max(text.rfind(sign) for sign in "([<") if text else -1
+    return last >= 0 and _OPEN.match(text, last) is not None
 
 
 def _mark(content: str, start: int, end: int, *, joined: bool) -> Mark:

@@ -1,16 +1,30 @@
-"""`qwen_json`, literal answer by literal answer, on a 2000x1000 screen in norm_1000."""
+"""`qwen_json`, literal answer by literal answer, on a 2000x1000 screen."""
 
 import pytest
 
-from schemas.codes import Role
+from schemas.codes import QueryKind, Role
 from schemas.geometry import FrameKind, SeenImage, Size
 from schemas.records import Item, Parsed
 from transforms.parse import parse_answer
+from transforms.profiles.load import list_profiles, load_profile
 
 SCREEN = SeenImage.unchanged(Size(2000, 1000))  # norm_1000: x doubles, y stays
 ONE = '{"bbox_2d":[100,200,300,260],"label":"Guardar"}'
 BOX = (200, 200, 600, 260)
 CENTRE = ("point_from_box",)
+
+# Thousandths and pixels of this shown image are the same numbers.
+SHOWN = SCREEN.resized(Size(1000, 1000))
+
+
+def frames() -> list[tuple[str, FrameKind]]:
+    """Each profile with this format, in its own frame; an unknown one as its nearest relative."""
+    profiles = [load_profile(name) for name in list_profiles()]
+    return [
+        (profile.name, profile.frame or FrameKind.NORM_1000)
+        for profile in profiles
+        if profile.tasks[QueryKind.GROUNDING].answer_format == "qwen_json"
+    ]
 
 
 def corners(parsed: Parsed) -> list[tuple[float, ...] | None]:
@@ -111,11 +125,18 @@ GOLDEN = [
 ]
 
 
+@pytest.mark.parametrize(("profile", "frame"), frames())
 @pytest.mark.parametrize(("text", "finish", "status", "boxes", "flags"), GOLDEN)
 def test_golden(
-    text: str, finish: str, status: str, boxes: list[tuple[float, ...]], flags: tuple[str, ...]
+    text: str,
+    finish: str,
+    status: str,
+    boxes: list[tuple[float, ...]],
+    flags: tuple[str, ...],
+    profile: str,
+    frame: FrameKind,
 ) -> None:
-    parsed = parse_answer(text, finish, "qwen_json", FrameKind.NORM_1000, SCREEN)
+    parsed = parse_answer(text, finish, "qwen_json", frame, SHOWN)
     assert parsed.status == status
     assert corners(parsed) == boxes
     assert parsed.flags == tuple(sorted(flags))
