@@ -1,7 +1,7 @@
 """Feed random answers to every parser: `python -m tests.fuzz.parse --count 1000000`.
 
 Fails on an exception, a number that is not finite, geometry outside the screen, a flag nobody
-knows, or an answer that took more than a second. Not part of the test run.
+knows, or an answer that took more than a second of processor time. Not part of the test run.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ def one(chance: random.Random, statuses: Counter[str]) -> tuple[float, str | Non
     frame, seen = chance.choice(tuple(FrameKind)), chance.choice(CHAINS)
     kind = chance.choice((None, *QueryKind))
     call = f"parse_answer({text!r}, {finish!r}, {name!r}, {frame!r}, {seen!r}, {kind!r})"
-    began = time.perf_counter()
+    began = time.process_time()
     try:
         parsed = parse_answer(text, finish, name, frame, seen, kind)
     except Exception as error:  # noqa: BLE001 # what it is for
         return 0.0, f"{type(error).__name__}: {error}", call
-    took = time.perf_counter() - began
+    took = time.process_time() - began
     statuses[f"{name} {parsed.status}"] += 1
     return took, problem(parsed, seen), call
 
@@ -84,9 +84,8 @@ def main() -> int:
     for name, amount in sorted(statuses.items()):
         print(f"{name:40} {amount:>9,}")
     rate = given.count / total if total else 0.0
-    print(
-        f"{given.count:,} answers, {bad} bad, {rate:,.0f} answers/s, slowest {slowest * 1000:.1f} ms"
-    )
+    print(f"{given.count:,} answers, {bad} bad")
+    print(f"{rate:,.0f} answers/s, slowest {slowest * 1000:.1f} ms")
     return 1 if bad else 0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -80,11 +81,29 @@ def read_cut_list(text: str) -> Document | None:
     return Document(whole, reader.flags, reader.conflict) if whole else None
 
 
-def _candidates(text: str) -> list[tuple[str, frozenset[str]]]:
+def read_strict(text: str) -> Document | None:
+    """The JSON value that `text` is as it stands and whole, or None: no repair is tried."""
+    reader = _Reader()
+    try:
+        value = reader.decoder(strict=True).decode(text)
+    except (ValueError, RecursionError):
+        return None
+    return Document(value, reader.flags, reader.conflict)
+
+
+def depth(value: JsonValue, limit: int) -> int:
+    """How deep brackets nest in a value, counted no further than one beyond `limit`."""
+    if limit < 0 or not isinstance(value, dict | list):
+        return 0
+    inner = value.values() if isinstance(value, dict) else value
+    return 1 + max((depth(entry, limit - 1) for entry in inner), default=0)
+
+
+def _candidates(text: str) -> Iterator[tuple[str, frozenset[str]]]:
+    yield text, frozenset()
     repaired = _TRAILING_COMMA.sub(lambda found: found.group(1) or "", text)
-    if repaired == text:
-        return [(text, frozenset())]
-    return [(text, frozenset()), (repaired, frozenset({"trailing_comma"}))]
+    if repaired != text:
+        yield repaired, frozenset({"trailing_comma"})
 
 
 class _Reader:

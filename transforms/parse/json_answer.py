@@ -7,10 +7,23 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from schemas.codes import SampleStatus
-from transforms.parse.documents import Document, JsonValue, read_cut_list, read_document
+from transforms.parse.documents import (
+    Document,
+    JsonValue,
+    depth,
+    read_cut_list,
+    read_document,
+    read_strict,
+)
 from transforms.parse.places import RawPlace
 from transforms.parse.reading import AnswerReader, Reading, nothing_said, unreadable
-from transforms.parse.text import MAX_DOCUMENTS, Documents, find_documents, split_reasoning
+from transforms.parse.text import (
+    MAX_DEPTH,
+    MAX_DOCUMENTS,
+    Documents,
+    find_documents,
+    split_reasoning,
+)
 from transforms.parse.text_formats import read_tagged_instead
 
 ValueReader: TypeAlias = "Callable[[JsonValue], list[RawPlace] | None]"
@@ -40,6 +53,11 @@ def json_reader(read_value: ValueReader) -> AnswerReader:
 
 
 def _read_body(body: str, flags: frozenset[str], read_value: ValueReader, *, cut: bool) -> Reading:
+    whole = read_strict(body) if body[0] in "{[" else None
+    if whole is not None:
+        if depth(whole.value, MAX_DEPTH) > MAX_DEPTH:
+            return unreadable(flags | {"nested_too_deep"}, cut=False)
+        return _cut_after(_one_value([whole], flags, read_value), cut=cut)
     found = find_documents(body)
     if found.too_deep:
         return unreadable(flags | {"nested_too_deep"}, cut=False)
@@ -55,7 +73,11 @@ def _read_body(body: str, flags: frozenset[str], read_value: ValueReader, *, cut
         return tagged or unreadable(flags | {"no_json"}, cut=cut)
     if not _is_plain(found, read, documents):
         flags |= {"text_around"}
-    reading = _one_value(read, flags, read_value)
+    return _cut_after(_one_value(read, flags, read_value), cut=cut)
+
+
+def _cut_after(reading: Reading, *, cut: bool) -> Reading:
+    """A settled reading says that the limit came after it; open ones get the flag later."""
     if reading.status is None or not cut:
         return reading
     return replace(reading, flags=reading.flags | {"token_limit"})

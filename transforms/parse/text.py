@@ -73,7 +73,7 @@ class Documents:
     Attributes:
         spans: `(start, end)` of each complete outermost `{...}` or `[...]`.
         unclosed: whether the text ends inside a bracket; `open_at` says where that part begins.
-        too_deep: whether a part nests deeper than `MAX_DEPTH`.
+        too_deep: whether a part nests deeper than `MAX_DEPTH`; the search ends there.
         prose: the text outside all spans, without code fences.
     """
 
@@ -95,7 +95,9 @@ def find_documents(text: str) -> Documents:
         if mark in "{[":
             start = sign.start() if not stack else start
             stack.append(mark)
-            found.too_deep = found.too_deep or len(stack) > MAX_DEPTH
+            if len(stack) > MAX_DEPTH:
+                found.too_deep = True
+                return found
         elif mark == '"':
             position = _string_end(text, position) if stack else position
         elif stack and stack[-1] == _CLOSES[mark]:
