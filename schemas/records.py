@@ -224,7 +224,11 @@ class Completion:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The engine's reply to one request: completions, or the reason there are none."""
+    """The engine's reply to one request: completions, or the reason there are none.
+
+    Attributes:
+        image_tokens: how many of the prompt's tokens stand for the image; None = not known.
+    """
 
     request_id: str
     completions: tuple[Completion, ...] = ()
@@ -232,6 +236,7 @@ class Answer:
     cached_tokens: int = 0
     error_reason: RejectReason | None = None
     error_detail: str = ""
+    image_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from PIL import Image
 
 from schemas.profile import Sampling
 from schemas.records import Answer
+from schemas.resize import AnyResizeRule
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,8 @@ class EngineInfo:
         model: checkpoint as configured.
         revision: revision, or a content hash of a local checkpoint.
         max_in_flight: requests worth having in the engine at once.
+        processor: the resize rule as the parameters of the loaded image processor state it; None
+            where they cannot be read.
     """
 
     engine: str
@@ -61,6 +64,7 @@ class EngineInfo:
     model: str
     revision: str
     max_in_flight: int
+    processor: AnyResizeRule | None = None
 
 
 class Engine(Protocol):

@@ -25,6 +25,7 @@ from schemas.codes import RejectReason
 from schemas.errors import EngineError
 from schemas.records import Answer, Completion
 from transforms.engines.base import EngineFactory, EngineInfo, EngineRequest
+from transforms.engines.vllm_processor import image_token_id, processor_rule
 from transforms.engines.vllm_settings import (
     VllmSettings,
     prepare_environment,
@@ -91,7 +92,9 @@ class VllmEngine:
             model=settings.name,
             revision=settings.revision,
             max_in_flight=scheduler.max_num_seqs,
+            processor=processor_rule(llm),
         )
+        self._image_token = image_token_id(llm)
         self._owner = (os.getpid(), threading.get_ident())
         self._processes = _engine_processes()
         self._in_flight: dict[str, EngineRequest] = {}
@@ -147,7 +150,9 @@ class VllmEngine:
 
     def _answer(self, output: RequestOutput) -> Answer:
         request = self._in_flight.pop(output.request_id)
-        prompt_tokens = len(output.prompt_token_ids or ())
+        prompt = output.prompt_token_ids or ()
+        prompt_tokens = len(prompt)
+        shown = None if self._image_token is None else list(prompt).count(self._image_token)
         broken = [one.index for one in output.outputs if one.finish_reason in _BROKEN_FINISHES]
         if broken:
             return Answer(
@@ -162,7 +167,7 @@ class VllmEngine:
         )
         # With n > 1 this is the count of the child that ended last; the others differ by a block.
         cached = output.num_cached_tokens or 0
-        return Answer(request.request_id, completions, prompt_tokens, cached)
+        return Answer(request.request_id, completions, prompt_tokens, cached, image_tokens=shown)
 
     def close(self) -> None:
         """Stop the engine, free its memory and reap its processes; may be called twice.
