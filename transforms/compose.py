@@ -118,7 +118,7 @@ def _question(
             "prompt": prompt,
             "system": system_text(task, seen.seen),
             "answer_format": task.answer_format,
-            "schema": _grammar(task),
+            "schema": grammar_text(task),
             "chat_template_kwargs": dict(profile.chat_template_kwargs),
             "profile": profile.name,
             "model": settings.model,
@@ -198,7 +198,7 @@ def _fill(text: str, values: dict[str, str], shown: Size | None) -> str:
     return _PLACEHOLDER.sub(lambda found: values.get(found.group(1), found.group()), text)
 
 
-def _grammar(task: TaskSpec) -> str | None:
+def grammar_text(task: TaskSpec) -> str | None:
     """JSON text of the enforced schema; keys keep their order, in which the answer is written."""
     if not task.structured:
         return None
@@ -250,7 +250,7 @@ def to_request(question: Question, image: Image.Image, profile: ModelProfile) ->
         sampling=question.sampling,
         max_tokens=task.max_tokens,
         seed=question.seed,
-        json_schema=_grammar(task),
+        json_schema=grammar_text(task),
         chat_template_kwargs=canonical_json(dict(profile.chat_template_kwargs)),
         image_first=task.image_first,
         keep_special_tokens=task.keep_special_tokens,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from transforms.parse.answer import _read
 from transforms.parse.formats import READERS
+from transforms.parse.text import MAX_CHARS
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +27,13 @@ def raw_numbers(text: str, finish_reason: str, answer_format: str) -> RawNumbers
     Raises:
         KeyError: for an unknown `answer_format`; nothing in `text` raises.
     """
-    reader = READERS[answer_format]
-    reading = _read(text, cut=finish_reason == "length")
-    places = None if reading.status is not None else reader(reading.value)
-    if places is None or len(places) != 1:
+    if len(text) > MAX_CHARS:
         return None
-    point, box = places[0].point, places[0].box
+    reading = READERS[answer_format](text, finish_reason == "length")
+    said = {(place.point, place.box) for place in reading.places}
+    if reading.status is not None or len(said) != 1:
+        return None
+    point, box = said.pop()
     if point is not None and len(point) == 2:
         return RawNumbers((point[0], point[1]), None)
     if box is not None and len(box) == 4:
