@@ -83,6 +83,26 @@ _FRAME_WORDS = {
     FrameKind.PERCENT: "percent",
 }
 
+_USUAL = (
+    FrameKind.NORM_1000,
+    FrameKind.SEEN_PX,
+    FrameKind.ORIGINAL_PX,
+    FrameKind.NORM_1,
+    FrameKind.PERCENT,
+    FrameKind.NORM_999,
+)
+
+
+def unusualness(one: Hypothesis) -> tuple[bool, bool, bool, int]:
+    """A sort key: what published models do most comes first; decides nothing but an order."""
+    return (
+        one.order is Order.YX,
+        one.box_form is BoxForm.SIZE,
+        one.rule is not None,
+        _USUAL.index(one.frame),
+    )
+
+
 KNOWN_RULES: dict[str, AnyResizeRule] = {
     "smart resize by 28": ResizeRule(factor=28, min_pixels=3_136, max_pixels=12_845_056),
     "smart resize by 28 to 1.0 Mpx": ResizeRule(factor=28, min_pixels=3_136, max_pixels=1_003_520),

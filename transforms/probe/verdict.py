@@ -10,7 +10,7 @@ import numpy as np
 
 from schemas.geometry import Point, SeenImage
 from transforms.parse.raw import RawNumbers
-from transforms.probe.hypotheses import Hypothesis, Relation, hypotheses
+from transforms.probe.hypotheses import Hypothesis, Relation, hypotheses, unusualness
 from transforms.probe.likelihood import (
     EXACT,
     WIDE,
@@ -101,11 +101,15 @@ class Verdict:
 
     @property
     def candidates(self) -> tuple[Hypothesis, ...]:
-        """The best convention and those that point to the same places; none unless settled."""
+        """The best convention and those that point to the same places, the most usual first.
+
+        None unless settled.
+        """
         if self.finding != "settled":
             return ()
         kept = ("best", "tied")
-        return tuple(one.hypothesis for one in self.standings if one.relation in kept)
+        found = (one.hypothesis for one in self.standings if one.relation in kept)
+        return tuple(sorted(found, key=unusualness))
 
     def excludes(self, expected: Hypothesis) -> bool:
         """Whether the answers rule `expected` out: they mean something, and something else."""

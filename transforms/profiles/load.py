@@ -34,11 +34,20 @@ def load_profile(name_or_path: str) -> ModelProfile:
         ConfigError: if there is no such profile (naming the nearest), or its file is not a valid
             profile (naming each wrong key).
     """
+    return parse_profile(profile_source(name_or_path), name_or_path)
+
+
+def profile_source(name_or_path: str) -> str:
+    """The TOML text of a profile, with its comments.
+
+    Raises:
+        ConfigError: if there is no such profile or file.
+    """
     if name_or_path in list_profiles():
         file = resources.files("transforms.profiles") / f"{name_or_path}{_ENDING}"
-        return _parse_profile(file.read_text(encoding="utf-8"), name_or_path)
+        return file.read_text(encoding="utf-8")
     if name_or_path.endswith(_ENDING) or "/" in name_or_path:
-        return _parse_profile(_read_file(Path(name_or_path)), name_or_path)
+        return _read_file(Path(name_or_path))
     raise ConfigError(_unknown_name(name_or_path))
 
 
@@ -61,7 +70,12 @@ def _read_file(path: Path) -> str:
         raise ConfigError(f"model.profile: cannot read {str(path)!r}: {error}") from error
 
 
-def _parse_profile(text: str, where: str) -> ModelProfile:
+def parse_profile(text: str, where: str) -> ModelProfile:
+    """A profile from TOML text; `where` names it in errors.
+
+    Raises:
+        ConfigError: naming each wrong key.
+    """
     try:
         return ModelProfile.model_validate(tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
