@@ -85,10 +85,21 @@ def probe_model(
         mismatches = _mismatches(engine, profile, model.frame, asked)
     finally:
         engine.close()
+    expected = Hypothesis(stated) if stated is not None else None
+    return _report(model, asked, expected, mismatches, seed)
+
+
+def _report(
+    model: ResolvedModel,
+    asked: Asked,
+    expected: Hypothesis | None,
+    mismatches: list[SizeMismatch],
+    seed: int,
+) -> ProbeReport:
     return ProbeReport(
         model=model,
         verdict=judge_replies(asked.replies, seed),
-        expected=Hypothesis(stated) if stated is not None else None,
+        expected=expected,
         mismatches=tuple(mismatches),
         coarse=tuple(coarse_images(asked.image_tokens)),
         examples=tuple(dict.fromkeys(reply.text for reply in asked.replies)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 import typer
 
@@ -12,40 +12,46 @@ from schemas.geometry import FrameKind
 
 CANNOT_TELL, CONTRADICTED = 1, 2
 
+Model: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--model", "--checkpoint", help="Model id or folder of the checkpoint."),
+]
+Profile: TypeAlias = Annotated[
+    str | None,
+    typer.Option(help="How it is asked: a profile. Default: the one that lists the model."),
+]
+Frame: TypeAlias = Annotated[
+    str | None, typer.Option(help="Compare with this frame instead of the profile's.")
+]
+Write: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Write a profile with the settled frame to this file."),
+]
+EngineSettings: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="MODEL.ENGINE.KEY=VALUE",
+        help="An engine argument, as in a job; repeatable.",
+        show_default=False,
+    ),
+]
+
 
 def probe(
-    model: Annotated[
-        str | None,
-        typer.Option("--model", "--checkpoint", help="Model id or folder of the checkpoint."),
-    ] = None,
-    profile: Annotated[
-        str | None,
-        typer.Option(help="How it is asked: a profile. Default: the one that lists the model."),
-    ] = None,
-    frame: Annotated[
-        str | None, typer.Option(help="Compare with this frame instead of the profile's.")
-    ] = None,
-    write: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write a profile with the settled frame to this file."),
-    ] = None,
+    model: Model = None,
+    profile: Profile = None,
+    frame: Frame = None,
+    write: Write = None,
     seed: Annotated[int, typer.Option(help="Of the drawn screens.")] = 0,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="MODEL.ENGINE.KEY=VALUE",
-            help="An engine argument, as in a job; repeatable.",
-            show_default=False,
-        ),
-    ] = None,
+    set_: EngineSettings = None,
     *,
     json: AsJson = False,
 ) -> None:
     """Draw Spanish screens with known buttons, ask the model where they are, compare conventions.
 
-    Ends with 0 when one convention is settled and the profile agrees or says nothing, with 1 when
-    it cannot tell, with 2 when the profile is contradicted.
+    Ends with 0 when one convention is settled and the profile agrees or says nothing, or when a
+    profile is written; with 1 when it cannot tell, with 2 when the profile is contradicted.
     """
     from pipeline.probe import probe_model, probed_config
     from pipeline.probe_profile import write_profile

@@ -18,6 +18,7 @@ import contextlib
 import json
 import os
 import threading
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -85,6 +86,7 @@ class VllmEngine:
         import vllm
 
         scheduler = llm.llm_engine.vllm_config.scheduler_config
+        processor = _loaded_processor(llm)
         self._llm: LLM | None = llm
         self._info = EngineInfo(
             engine="vllm",
@@ -92,9 +94,9 @@ class VllmEngine:
             model=settings.name,
             revision=settings.revision,
             max_in_flight=scheduler.max_num_seqs,
-            processor=processor_rule(llm),
+            processor=processor_rule(*processor),
         )
-        self._image_token = image_token_id(llm)
+        self._image_token = image_token_id(processor[0])
         self._owner = (os.getpid(), threading.get_ident())
         self._processes = _engine_processes()
         self._in_flight: dict[str, EngineRequest] = {}
@@ -195,6 +197,16 @@ class VllmEngine:
         if self._death is not None:
             raise EngineError(f"the vLLM engine is dead: {self._death}")
         return self._llm
+
+
+def _loaded_processor(llm: LLM) -> tuple[object, Mapping[str, object]]:
+    """The image processor of the engine, None where it has none, and what it is called with."""
+    found = llm.renderer.mm_processor
+    if found is None:
+        return None, {}
+    config = llm.llm_engine.vllm_config.model_config.multimodal_config
+    changes = config.mm_processor_kwargs if config is not None else None
+    return found.info.get_hf_processor(), changes or {}
 
 
 def _messages(request: EngineRequest) -> list[dict[str, object]]:

@@ -9,33 +9,15 @@ that has none of them is not guessed at.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from schemas.resize import AnyResizeRule, ResizeRule, TileRule
-
-if TYPE_CHECKING:
-    from vllm import LLM
 
 _TOKEN_NAMES = ("image_token_id", "ctx_image_token_id")
 _TILE_LIMITS = ("max_num_tiles", "max_dynamic_patch")
 
 
-def processor_rule(llm: LLM) -> AnyResizeRule | None:
-    """The loaded processor's rule, with `mm_processor_kwargs` applied; None = unread."""
-    found = llm.renderer.mm_processor
-    if found is None:
-        return None
-    config = llm.llm_engine.vllm_config.model_config.multimodal_config
-    changes = (config.mm_processor_kwargs if config is not None else None) or {}
-    return read_rule(found.info.get_hf_processor(), changes)
-
-
-def image_token_id(llm: LLM) -> int | None:
+def image_token_id(processor: object) -> int | None:
     """Id of the token that stands for a piece of an image in the prompt, or None."""
-    found = llm.renderer.mm_processor
-    if found is None:
-        return None
-    processor = found.info.get_hf_processor()
     for name in _TOKEN_NAMES:
         token = getattr(processor, name, None)
         if isinstance(token, int):
@@ -43,7 +25,7 @@ def image_token_id(llm: LLM) -> int | None:
     return None
 
 
-def read_rule(processor: object, changes: Mapping[str, object]) -> AnyResizeRule | None:
+def processor_rule(processor: object, changes: Mapping[str, object]) -> AnyResizeRule | None:
     """The rule that a processor object's parameters state.
 
     Args:

@@ -23,6 +23,9 @@ from transforms.resize import seen_image
 
 _BOUNDS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"})
 
+_ANY_FRAME: dict[str, JsonValue] = {"type": "number", "minimum": -1, "maximum": 99_999}
+"""Numbers of every frame: pixels, fractions, and the -1 that some families mean absence by."""
+
 
 @dataclass(frozen=True, slots=True)
 class Asking:
@@ -72,17 +75,18 @@ def instruction(label: str) -> str:
 
 
 def loosened(schema: JsonValue) -> JsonValue:
-    """A JSON schema whose numbers may be any number.
+    """A JSON schema whose numbers may be any that a frame could hold.
 
     The bounds of a grammar (integers of 0 to 1000, say) would force every model into the frame
-    that the probe is to find out.
+    that the probe is to find out. Some bounds stay, or a model that is lost writes digits without
+    end.
     """
     if isinstance(schema, list):
         return [loosened(entry) for entry in schema]
     if not isinstance(schema, dict):
         return schema
     free = {key: loosened(value) for key, value in schema.items() if key not in _BOUNDS}
-    return {**free, "type": "number"} if schema.get("type") == "integer" else free
+    return {**free, **_ANY_FRAME} if schema.get("type") in ("integer", "number") else free
 
 
 def _askings(profile: ModelProfile, scenes: Sequence[Scene], seed: int) -> Iterator[Asking]:
