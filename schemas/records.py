@@ -224,11 +224,7 @@ class Completion:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The engine's reply to one request: completions, or the reason there are none.
-
-    Attributes:
-        image_tokens: how many of the prompt's tokens stand for the image; None = not known.
-    """
+    """The engine's reply to one request: completions, or the reason there are none."""
 
     request_id: str
     completions: tuple[Completion, ...] = ()
@@ -236,22 +232,18 @@ class Answer:
     cached_tokens: int = 0
     error_reason: RejectReason | None = None
     error_detail: str = ""
-    image_tokens: int | None = None
+    image_tokens: int | None = None  # of the prompt's tokens, those that stand for the image
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One located thing in original upright pixels: a point, a box, or both.
-
-    Attributes:
-        action: what the model would do there, for example `left_click`, in the formats that say.
-    """
+    """One located thing in original upright pixels: a point, a box, or both."""
 
     point: Point | None = None
     box: Box | None = None
     label: str | None = None
     role: Role | None = None
-    action: str | None = None
+    action: str | None = None  # what the model would do there, where the format says
 
 
 @dataclass(frozen=True, slots=True)

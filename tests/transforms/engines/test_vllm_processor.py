@@ -27,7 +27,8 @@ INTERNVL = SimpleNamespace(
 
 def test_smart_resizes() -> None:
     assert processor_rule(QWEN, {}) == ResizeRule(factor=32, min_pixels=65_536, max_pixels=2**24)
-    assert processor_rule(OLD_QWEN, {}) == ResizeRule(factor=28, min_pixels=3_136, max_pixels=12_845_056)
+    expected = ResizeRule(factor=28, min_pixels=3_136, max_pixels=12_845_056)
+    assert processor_rule(OLD_QWEN, {}) == expected
 
 
 def test_tiles() -> None:
