@@ -12,16 +12,22 @@ from schemas.codes import QueryKind
 from schemas.geometry import Box
 from schemas.records import Query, Truth
 
+MARGIN = 3
+"""Pixels around a box that are looked at too: a filled button has one colour, and an edge."""
+
 
 def is_blank(image: Image.Image, box: Box) -> bool:
-    """Whether every pixel that the box touches has the same colour.
+    """Whether a box and `MARGIN` pixels around it have one and the same colour.
 
     Args:
         image: upright RGB image, in whose pixels the box is.
         box: within the image.
     """
-    corners = (math.floor(box.x1), math.floor(box.y1), math.ceil(box.x2), math.ceil(box.y2))
-    region = image.crop(corners)
+    left, top = math.floor(box.x1) - MARGIN, math.floor(box.y1) - MARGIN
+    right, bottom = math.ceil(box.x2) + MARGIN, math.ceil(box.y2) + MARGIN
+    region = image.crop(
+        (max(left, 0), max(top, 0), min(right, image.width), min(bottom, image.height))
+    )
     return all(low == high for low, high in (band.getextrema() for band in region.split()))
 
 

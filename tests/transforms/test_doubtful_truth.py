@@ -66,7 +66,9 @@ def drawn() -> Image.Image:
         (Box(0, 0, 800, 600), False),
         (Box(90, 90, 200, 140), False),  # the button and some page
         (Box(110, 110, 120, 120), True),  # inside one colour: nothing to tell it by
+        (Box(100, 100, 181, 131), False),  # exactly a filled button: its edge shows
         (Box(99.5, 110, 100.5, 112), False),  # its edge, between two pixels
+        (Box(184, 110, 190, 112), True),  # beside it: three pixels of page are seen
         (Box(799.2, 599.2, 800, 600), True),
     ],
 )

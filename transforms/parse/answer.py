@@ -7,6 +7,7 @@ from schemas.geometry import FrameKind, SeenImage
 from schemas.records import Parsed
 from transforms.parse.formats import READERS
 from transforms.parse.places import Place, locate
+from transforms.parse.reading import Reading
 from transforms.parse.text import MAX_CHARS
 
 ANSWER_FORMATS = tuple(sorted(READERS))
@@ -44,17 +45,21 @@ def parse_answer(
     if len(text) > MAX_CHARS:
         return Parsed(SampleStatus.UNPARSEABLE, flags=("too_long",))
     cut = finish_reason == "length"
-    reading = reader(text, cut)
+    parsed = _located(reader(text, cut), frame, seen, cut=cut)
+    if kind is QueryKind.GROUNDING and len(parsed.items) > 1:
+        return _result(SampleStatus.UNPARSEABLE, {*parsed.flags, "several_answers"})
+    return parsed
+
+
+def _located(reading: Reading, frame: FrameKind, seen: SeenImage, *, cut: bool) -> Parsed:
+    """The places of a reading, checked and converted."""
     flags = set(reading.flags)
     if not reading.places:
         return _result(reading.status or SampleStatus.UNPARSEABLE, flags)
     if cut and reading.status is None:
         flags.add("token_limit")
     places = [locate(place, frame, seen) for place in reading.places]
-    parsed = _collect(places, flags, reading.status)
-    if kind is QueryKind.GROUNDING and len(parsed.items) > 1:
-        return _result(SampleStatus.UNPARSEABLE, {*parsed.flags, "several_answers"})
-    return parsed
+    return _collect(places, flags, reading.status)
 
 
 def _result(status: SampleStatus, flags: set[str]) -> Parsed:
