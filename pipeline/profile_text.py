@@ -31,7 +31,17 @@ def print_profile(profile: ModelProfile, console: Console | None = None) -> None
         version = f"prompt version {task.prompt_version}, answer format {task.answer_format}"
         bound = ", bound by a grammar" if task.structured else ""
         table.add_row(f"Asks {kind}", f"{version}{bound}, at most {task.max_tokens} tokens")
+        table.add_row("", f"not there: {task.absence or 'the family has no way to say so'}")
+        if task.system:
+            table.add_row("", Text(f"system: {task.system}", style="dim"))
         table.add_row("", Text(task.prompt, style="dim"))
+    for name, settings in (
+        ("Template", profile.chat_template_kwargs),
+        ("Engine", profile.engine),
+    ):
+        if settings:
+            said = ", ".join(f"{key} = {value}" for key, value in settings.items())
+            table.add_row(name, Text(said))
     for number, (fact, source) in enumerate(sorted(profile.sources.items())):
         table.add_row("Sources" if number == 0 else "", Text(f"{fact}: {source}"))
     show(table, console)
