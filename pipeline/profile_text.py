@@ -27,6 +27,14 @@ def print_profile(profile: ModelProfile, console: Console | None = None) -> None
     table.add_row("Resize", resize_text(profile.resize))
     table.add_row("Sampling", f"single answers: {_sampling(profile.greedy)}")
     table.add_row("", f"the k answers: {_sampling(profile.vote)}")
+    _add_tasks(table, profile)
+    for number, (fact, source) in enumerate(profile.sources.items()):
+        table.add_row("Sources" if number == 0 else "", Text(f"{fact}: {source}"))
+    show(table, console)
+
+
+def _add_tasks(table: Table, profile: ModelProfile) -> None:
+    """How the model is asked, and what its engine and chat template are told."""
     for kind, task in sorted(profile.tasks.items()):
         version = f"prompt version {task.prompt_version}, answer format {task.answer_format}"
         bound = ", bound by a grammar" if task.structured else ""
@@ -42,9 +50,6 @@ def print_profile(profile: ModelProfile, console: Console | None = None) -> None
         if settings:
             said = ", ".join(f"{key} = {value}" for key, value in settings.items())
             table.add_row(name, Text(said))
-    for number, (fact, source) in enumerate(sorted(profile.sources.items())):
-        table.add_row("Sources" if number == 0 else "", Text(f"{fact}: {source}"))
-    show(table, console)
 
 
 def _checkpoint(checkpoint: Checkpoint) -> str:

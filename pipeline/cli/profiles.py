@@ -38,9 +38,8 @@ def list_all() -> None:
         frame = profile.frame.value if profile.frame is not None else "unknown: set model.frame"
         asks = ", ".join(sorted(profile.tasks))
         forbidden = sum(one.commercial_use is False for one in profile.checkpoints)
-        use = uses[first.commercial_use] + (
-            f"; FORBIDDEN for {forbidden} more" if forbidden else ""
-        )
+        more = f"; FORBIDDEN for {forbidden} more" if forbidden else ""
+        use = f"{uses[first.commercial_use]}{more}"
         table.add_row(name, first.id, first.licence, use, frame, asks)
     show(table, output())
 
