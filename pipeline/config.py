@@ -46,12 +46,16 @@ class ModelConfig(_Section):
         checkpoint: local folder or model id; default: the profile's first checkpoint.
         frame: coordinate convention, needed where the profile does not know it.
         engine: vLLM engine arguments, over the profile's own.
+        probe: the check of the model's coordinates at engine start. `require` refuses a model of
+            which it cannot tell, `warn` runs it all the same, `off` asks nothing; a model that
+            contradicts its profile is stopped by the first two.
     """
 
     profile: str = "nano"
     checkpoint: str | None = None
     revision: str | None = None
     frame: FrameKind | None = None
+    probe: Literal["require", "warn", "off"] = "require"
     engine: dict[str, JsonValue] = Field(default_factory=dict)
 
 

@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from pipeline.resize_text import resize_text
 from pipeline.terminal import output, show
 from schemas.profile import Checkpoint, ModelProfile, Sampling
 
@@ -18,31 +19,41 @@ def print_profile(profile: ModelProfile, console: Console | None = None) -> None
     table.add_column(overflow="fold")
     table.add_row("Profile", profile.name)
     table.add_row("", Text(profile.description))
-    if profile.warning:
-        table.add_row("Warning", Text(profile.warning, style="yellow"))
+    for notice in profile.notices():
+        table.add_row("Warning", Text(notice, style="yellow"))
     for number, checkpoint in enumerate(profile.checkpoints):
         table.add_row("Checkpoints" if number == 0 else "", Text(_checkpoint(checkpoint)))
     table.add_row("Frame", profile.frame.value if profile.frame else "unknown: set model.frame")
-    if profile.resize is not None:
-        rule = profile.resize
-        table.add_row(
-            "Resize",
-            f"sides are multiples of {rule.factor}, {rule.min_pixels:,} to {rule.max_pixels:,} px",
-        )
+    table.add_row("Resize", resize_text(profile.resize))
     table.add_row("Sampling", f"single answers: {_sampling(profile.greedy)}")
     table.add_row("", f"the k answers: {_sampling(profile.vote)}")
-    for kind, task in sorted(profile.tasks.items()):
-        version = f"prompt version {task.prompt_version}, answer format {task.answer_format}"
-        bound = ", bound by a grammar" if task.structured else ""
-        table.add_row(f"Asks {kind}", f"{version}{bound}, at most {task.max_tokens} tokens")
-        table.add_row("", Text(task.prompt, style="dim"))
-    for number, (fact, source) in enumerate(sorted(profile.sources.items())):
+    _add_tasks(table, profile)
+    for number, (fact, source) in enumerate(profile.sources.items()):
         table.add_row("Sources" if number == 0 else "", Text(f"{fact}: {source}"))
     show(table, console)
 
 
+def _add_tasks(table: Table, profile: ModelProfile) -> None:
+    """How the model is asked, and what its engine and chat template are told."""
+    for kind, task in sorted(profile.tasks.items()):
+        version = f"prompt version {task.prompt_version}, answer format {task.answer_format}"
+        bound = ", bound by a grammar" if task.structured else ""
+        table.add_row(f"Asks {kind}", f"{version}{bound}, at most {task.max_tokens} tokens")
+        table.add_row("", f"not there: {task.absence or 'the family has no way to say so'}")
+        if task.system:
+            table.add_row("", Text(f"system: {task.system}", style="dim"))
+        table.add_row("", Text(task.prompt, style="dim"))
+    for name, settings in (
+        ("Template", profile.chat_template_kwargs),
+        ("Engine", profile.engine),
+    ):
+        if settings:
+            said = ", ".join(f"{key} = {value}" for key, value in settings.items())
+            table.add_row(name, Text(said))
+
+
 def _checkpoint(checkpoint: Checkpoint) -> str:
-    words = {True: "commercial use allowed", False: "no commercial use", None: "use not stated"}
+    words = {True: "commercial use allowed", False: "NO COMMERCIAL USE", None: "use not stated"}
     revision = f" at {checkpoint.revision}" if checkpoint.revision else ""
     terms = f"{checkpoint.licence}, {words[checkpoint.commercial_use]}"
     return f"{checkpoint.id}{revision}: {terms} ({checkpoint.source})"

@@ -24,6 +24,7 @@ from schemas.commits import CommitRecord
 from schemas.errors import CountMismatchError, DatasetError, LabelStudioError
 from transforms.engines.base import EngineFactory
 from transforms.engines.holder import release_engine
+from transforms.profiles.load import load_profile
 
 log = logging.getLogger(__name__)
 
@@ -175,6 +176,8 @@ def _annotate(
         return
     from pipeline.launch import launch
 
+    for notice in load_profile(config.model.profile).notices(config.model.checkpoint):
+        log.warning("%s", notice)
     watch.status("Starting the engine")
     forget_asked()
     try:

@@ -17,6 +17,7 @@ from transforms.engines.base import EngineFactory, EngineInfo
 from transforms.engines.vllm import start_vllm
 from transforms.judge import JudgeSettings
 from transforms.load import LoadSettings
+from transforms.probe.start import CheckedFactory, StartCheck
 from transforms.queries import load_queries
 from transforms.route import RouteSettings
 from transforms.rows import RowSettings
@@ -82,7 +83,10 @@ def worker_settings(
         seed=config.sampling.seed,
     )
     return WorkerSettings(
-        engine_factory=engine_factory or partial(start_vllm, model.vllm),
+        engine_factory=CheckedFactory(
+            engine_factory or partial(start_vllm, model.vllm),
+            StartCheck(model.profile, model.frame, config.model.probe),
+        ),
         writer=DatasetWriter(
             normalize_uri(config.output.dataset),
             fingerprint_of(ingredients),
@@ -132,7 +136,9 @@ def _ingredients(config: JobConfig, plan: Plan, model: ResolvedModel) -> Ingredi
             "revision": model.revision,
             "frame": model.frame.value,
         },
-        "profile": model.profile.model_dump(mode="json", exclude={"engine", "sources", "warning"}),
+        "profile": model.profile.model_dump(
+            mode="json", exclude={"engine", "sources", "warning", "grounds"}
+        ),
         "sampling": config.sampling.model_dump(mode="json"),
         "decision": config.decision.model_dump(mode="json"),
     }

@@ -7,7 +7,7 @@ import re
 
 from rich.console import Console, RenderableType
 
-FILE_WIDTH = 140
+FILE_WIDTH = 180
 """Columns of what is written to a file or a pipe, where no window says."""
 
 

@@ -19,6 +19,7 @@ class FrameKind(StrEnum):
     ORIGINAL_PX = "original_px"
     SEEN_PX = "seen_px"
     NORM_1000 = "norm_1000"
+    NORM_999 = "norm_999"
     NORM_1 = "norm_1"
     PERCENT = "percent"
 
@@ -165,6 +166,14 @@ class SeenImage:
         )
 
 
+_FIXED_EXTENT = {
+    FrameKind.NORM_1000: 1000.0,
+    FrameKind.NORM_999: 999.0,
+    FrameKind.NORM_1: 1.0,
+    FrameKind.PERCENT: 100.0,
+}
+
+
 def frame_extent(kind: FrameKind, image: SeenImage) -> tuple[float, float]:
     """Largest x and y of a frame: the far corner of the image it is measured on.
 
@@ -172,9 +181,8 @@ def frame_extent(kind: FrameKind, image: SeenImage) -> tuple[float, float]:
         kind: the convention.
         image: the chain that made the seen image.
     """
-    fixed = {FrameKind.NORM_1000: 1000.0, FrameKind.NORM_1: 1.0, FrameKind.PERCENT: 100.0}
-    if kind in fixed:
-        return fixed[kind], fixed[kind]
+    if kind in _FIXED_EXTENT:
+        return _FIXED_EXTENT[kind], _FIXED_EXTENT[kind]
     size = image.original if kind is FrameKind.ORIGINAL_PX else image.seen
     return float(size.width), float(size.height)
 

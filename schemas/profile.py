@@ -11,8 +11,20 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 from schemas.codes import QueryKind
 from schemas.geometry import FrameKind
+from schemas.resize import AnyResizeRule
 
-AnswerFormat = Literal["click_xy", "qwen_json"]
+AnswerFormat = Literal[
+    "click_action",
+    "click_text",
+    "click_xy",
+    "point_or_refusal",
+    "point_text",
+    "qwen_json",
+    "ref_boxes",
+    "tagged",
+    "tool_call",
+    "ui_tars",
+]
 """Names of the parsers in `transforms.parse`; a test checks that each has one."""
 
 Scalar = bool | int | float | str
@@ -32,24 +44,6 @@ class Checkpoint(_Strict):
     source: str
 
 
-class ResizeRule(_Strict):
-    """How the model's processor resizes: sides become multiples of `factor` within pixel bounds.
-
-    The rule is applied by us before the engine sees the image, so that the processor's own resize
-    is the identity and the seen size is known exactly.
-    """
-
-    factor: Annotated[int, Field(ge=1)]
-    min_pixels: Annotated[int, Field(ge=1)]
-    max_pixels: Annotated[int, Field(ge=1)]
-
-    @model_validator(mode="after")
-    def _ordered(self) -> ResizeRule:
-        if self.min_pixels > self.max_pixels:
-            raise ValueError(f"min_pixels {self.min_pixels} exceeds max_pixels {self.max_pixels}")
-        return self
-
-
 class Sampling(_Strict):
     """Sampling settings of one kind of request; `temperature` 0 is greedy decoding."""
 
@@ -64,11 +58,16 @@ class TaskSpec(_Strict):
 
     Attributes:
         prompt_version: changes whenever `prompt` or `system` changes; part of every sample id.
-        prompt: user text after the image; `{target}` is the instruction, `{schema}` the Python
-            repr of `json_schema` (the form some families were trained on).
+        prompt: user text; `{target}` is the instruction, `{schema}` the Python repr of
+            `json_schema` (the form some families were trained on), `{width}` and `{height}` the
+            size of the shown image in pixels.
+        system: system text, in which `{width}` and `{height}` are filled too.
+        image_first: whether the image stands before the text, as most families learnt it.
         answer_format: name of a parser in `transforms.parse`.
         json_schema: grammar the engine enforces, or none.
         max_tokens: limit of one answer.
+        keep_special_tokens: whether the answer keeps tokens such as `<|box_start|>`, which engines
+            leave out by default.
         absence: how the model says that the target is not there, for people to read; None when
             the family has no such form.
     """
@@ -76,11 +75,13 @@ class TaskSpec(_Strict):
     prompt_version: str
     prompt: str
     system: str | None = None
+    image_first: bool = True
     answer_format: AnswerFormat
     json_schema: dict[str, JsonValue] | None = None
     structured: bool = False
     max_tokens: Annotated[int, Field(ge=1)]
     absence: str | None = None
+    keep_special_tokens: bool = False
 
     @model_validator(mode="after")
     def _schema_present(self) -> TaskSpec:
@@ -98,6 +99,8 @@ class ModelProfile(_Strict):
         frame: the convention of the answers' coordinates; None = unknown, refused at start
             unless the job states it.
         resize: the processor's resize rule; None = the image is shown as it is.
+        grounds: False = the checkpoint is known not to ground anything, so that the check of its
+            coordinates at engine start has nothing to look at and is left out.
         tasks: one spec per query kind; a kind that is missing cannot be asked.
         greedy: sampling of single answers; `vote`: sampling of the k answers that are compared.
         chat_template_kwargs: for example the thinking switch.
@@ -110,7 +113,8 @@ class ModelProfile(_Strict):
     description: str
     checkpoints: tuple[Checkpoint, ...] = Field(min_length=1)
     frame: FrameKind | None = None
-    resize: ResizeRule | None = None
+    resize: AnyResizeRule | None = None
+    grounds: bool = True
     tasks: dict[QueryKind, TaskSpec] = Field(min_length=1)
     greedy: Sampling = Sampling()
     vote: Sampling = Sampling(temperature=0.7, top_p=0.95)
@@ -118,3 +122,18 @@ class ModelProfile(_Strict):
     engine: dict[str, JsonValue] = Field(default_factory=dict)
     sources: dict[str, str] = Field(min_length=1)
     warning: str | None = None
+
+    def notices(self, checkpoint: str | None = None) -> tuple[str, ...]:
+        """What a user must know before using `checkpoint` (None = the default one).
+
+        The profile's warning, and a sentence of its own where the licence forbids commercial use
+        or says nothing about it.
+        """
+        wanted = checkpoint or self.checkpoints[0].id
+        known = next((found for found in self.checkpoints if found.id == wanted), None)
+        said = [self.warning.strip()] if self.warning else []
+        if known is not None and known.commercial_use is False:
+            said.append(f"NO COMMERCIAL USE: {known.id} is under the licence {known.licence!r}.")
+        if known is not None and known.commercial_use is None:
+            said.append(f"Not known whether {known.id} may be used commercially: {known.source}.")
+        return tuple(said)

@@ -232,6 +232,7 @@ class Answer:
     cached_tokens: int = 0
     error_reason: RejectReason | None = None
     error_detail: str = ""
+    image_tokens: int | None = None  # of the prompt's tokens, those that stand for the image
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,6 +243,7 @@ class Item:
     box: Box | None = None
     label: str | None = None
     role: Role | None = None
+    action: str | None = None  # what the model would do there, where the format says
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,13 +251,16 @@ class Parsed:
     """One completion, read: the output contract of every parser.
 
     Attributes:
-        items: located things, in the order of the answer; empty unless `status` is ok.
+        items: located things, in the order of the answer; empty unless `status` is ok, or
+            `truncated` with elements that were complete before the cut.
         flags: what was repaired or noticed, sorted.
+        collapsed: elements that said the same as an earlier one and were left out.
     """
 
     status: SampleStatus
     items: tuple[Item, ...] = ()
     flags: tuple[str, ...] = ()
+    collapsed: int = 0
 
 
 @dataclass(frozen=True, slots=True)

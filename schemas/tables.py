@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-SCHEMA_VERSION = "1.0.0"
+SCHEMA_VERSION = "1.1.0"
 """Semantic version of the tables; the minor part grows when a field is added."""
 
 
@@ -139,6 +139,7 @@ ANNOTATIONS = _table(
         _required("sampling", _SAMPLING, "sampling settings"),
         _required("structured_output", pa.bool_(), "whether a grammar bound the answer"),
         _required("prompt_tokens", pa.int32(), "tokens of the prompt, image included"),
+        _field("image_tokens", pa.int32(), "tokens of the prompt that stand for the image"),
         _required("output_tokens", pa.int32(), "tokens generated over all k answers"),
         _field("image_licence", pa.string(), "licence of the screen; null = unknown"),
         _field("truth", _TRUTH, "what the sidecar knows, never shown to the model; element 0 only"),

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from PIL import Image
 
 from schemas.codes import QueryKind, RejectReason, Stage
-from schemas.geometry import FrameKind, SeenImage
+from schemas.geometry import FrameKind, SeenImage, Size
 from schemas.ids import Json, canonical_json, content_id
 from schemas.profile import ModelProfile, Sampling, TaskSpec
 from schemas.records import Query, Reject, Sample, Screen
 from transforms.engines.base import EngineRequest
 
-_PLACEHOLDER = re.compile(r"\{(target|schema)\}")
+_PLACEHOLDER = re.compile(r"\{(target|schema|width|height)\}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ def _question(
     settings: ComposeSettings,
 ) -> Question:
     sampling, n = request_sampling(query.kind, profile, settings)
-    prompt = prompt_text(task, query.instruction)
+    prompt = prompt_text(task, query.instruction, seen.seen)
     sample_id = content_id(
         {
             "screen_id": screen.screen_id,
@@ -116,9 +116,9 @@ def _question(
             "instruction": query.instruction,
             "prompt_version": task.prompt_version,
             "prompt": prompt,
-            "system": task.system,
+            "system": system_text(task, seen.seen),
             "answer_format": task.answer_format,
-            "schema": _grammar(task),
+            "schema": grammar_text(task),
             "chat_template_kwargs": dict(profile.chat_template_kwargs),
             "profile": profile.name,
             "model": settings.model,
@@ -126,6 +126,7 @@ def _question(
             "sampling": _sampling_ingredients(sampling, n, task, settings),
             "resize": profile.resize.model_dump() if profile.resize else None,
             "frame": frame,
+            **_form(task),
         }
     )
     sample = Sample(sample_id, screen.screen_id, query, prompt, task.prompt_version, seen)
@@ -163,16 +164,41 @@ def request_seed(sample_id: str) -> int:
     return int(sample_id[:8], 16) >> 1
 
 
-def prompt_text(task: TaskSpec, instruction: str) -> str:
-    """The user text after the image.
+def _form(task: TaskSpec) -> dict[str, Json]:
+    """What is unusual about the request's form; nothing for most families."""
+    form: dict[str, Json] = {}
+    if not task.image_first:
+        form["image_first"] = False
+    if task.keep_special_tokens:
+        form["keep_special_tokens"] = True
+    return form
+
+
+def prompt_text(task: TaskSpec, instruction: str, shown: Size | None = None) -> str:
+    """The user text.
 
     Placeholders are filled in one pass, so braces in an instruction stay what they are.
+
+    Args:
+        task: its `prompt` is filled.
+        instruction: takes the place of `{target}`.
+        shown: size of the shown image, for `{width}` and `{height}`; None leaves these as they are.
     """
-    values = {"target": instruction, "schema": repr(task.json_schema)}
-    return _PLACEHOLDER.sub(lambda found: values[found.group(1)], task.prompt)
+    return _fill(task.prompt, {"target": instruction, "schema": repr(task.json_schema)}, shown)
 
 
-def _grammar(task: TaskSpec) -> str | None:
+def system_text(task: TaskSpec, shown: Size) -> str | None:
+    """The system text, which may name the size of the shown image."""
+    return None if task.system is None else _fill(task.system, {}, shown)
+
+
+def _fill(text: str, values: dict[str, str], shown: Size | None) -> str:
+    if shown is not None:
+        values = {**values, "width": str(shown.width), "height": str(shown.height)}
+    return _PLACEHOLDER.sub(lambda found: values.get(found.group(1), found.group()), text)
+
+
+def grammar_text(task: TaskSpec) -> str | None:
     """JSON text of the enforced schema; keys keep their order, in which the answer is written."""
     if not task.structured:
         return None
@@ -219,11 +245,13 @@ def to_request(question: Question, image: Image.Image, profile: ModelProfile) ->
         image=image,
         image_key=content_id({"screen_id": sample.screen_id, "shape": shape}),
         prompt=sample.prompt,
-        system=task.system,
+        system=system_text(task, seen.seen),
         n=question.n,
         sampling=question.sampling,
         max_tokens=task.max_tokens,
         seed=question.seed,
-        json_schema=_grammar(task),
+        json_schema=grammar_text(task),
         chat_template_kwargs=canonical_json(dict(profile.chat_template_kwargs)),
+        image_first=task.image_first,
+        keep_special_tokens=task.keep_special_tokens,
     )

@@ -54,6 +54,7 @@ def _judge(posed: Posed, answer: Answer, settings: JudgeSettings) -> Judged:
             question.task.answer_format,
             settings.frame,
             sample.seen,
+            sample.query.kind,
         )
         for completion in answer.completions
     ]

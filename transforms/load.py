@@ -13,6 +13,7 @@ from schemas.codes import QueryKind, QueryOrigin, Stage
 from schemas.errors import MemberRejected
 from schemas.ids import sha256_hex
 from schemas.records import Query, Reject, Screen, Truth, Unit
+from transforms.blank_truth import without_blank_truth
 from transforms.decode import DecodedImage, decode_image
 from transforms.prefetch import parallel_flat_map
 from transforms.queries import QueriesFile
@@ -111,7 +112,9 @@ def _screen(
     flags = set(decoded.flags) | set(sidecar.flags)
     if sidecar.image_size is not None and sidecar.image_size != decoded.size:
         flags.add("sidecar_size_differs")
-    queries = _queries(unit, raw, sidecar, settings)
+    queries, blank = without_blank_truth(_queries(unit, raw, sidecar, settings), decoded.image)
+    if blank:
+        flags.add("empty_region")
     if not queries:
         flags.add("no_queries")
     return Screen(

@@ -163,6 +163,7 @@ def _model_cells(judged: Judged, settings: RowSettings) -> Row:
         "sampling": _sampling_cell(question),
         "structured_output": question.task.structured,
         "prompt_tokens": judged.answer.prompt_tokens,
+        "image_tokens": judged.answer.image_tokens,
         "output_tokens": sum(c.token_count for c in judged.answer.completions),
     }
 

@@ -12,6 +12,12 @@ from schemas.codes import QueryKind, QueryOrigin, RejectReason, Stage
 from schemas.geometry import Size
 from schemas.ids import canonical_json
 from schemas.records import Provenance, Query, Reject, TruthBox
+from transforms.sidecar_format import (
+    lie_in_corner,
+    looks_like_sizes,
+    stated_boxes,
+    without_truth,
+)
 from transforms.sidecar_truth import TruthReader
 from transforms.source_text import clean, decode_text, instruction, is_mojibake, load_json
 
@@ -27,7 +33,7 @@ class Sidecar:
         elements: visible elements that nothing covers: truth for localization.
         image_size: size of the image as the sidecar states it, or None.
         flags: what was noticed, sorted: `encoding_*`, `mojibake`, `truth_dropped`,
-            `truth_clipped`.
+            `truth_clipped`, `truth_looks_xywh` (all truth is left out), `truth_in_corner`.
         rejects: what could not be used, without member and screen, which the caller knows.
     """
 
@@ -74,10 +80,11 @@ def _reject(reason: RejectReason, detail: str, text: str | None = None) -> Rejec
 
 def _read(fields: dict[str, object], size: Size | None, flags: set[str]) -> Sidecar:
     stated = _size(fields.get("image_size"))
+    fields, doubts = _doubtful(fields, size or stated, flags)
     truth = TruthReader(fields.get("elements"), size or stated)
     given = fields.get("queries") or []
     queries: list[Query] = []
-    rejects: list[Reject] = []
+    rejects: list[Reject] = list(doubts)
     if not isinstance(given, list):
         rejects.append(_reject(RejectReason.SIDECAR_INVALID, "`queries` must be a list"))
         given = []
@@ -97,6 +104,24 @@ def _read(fields: dict[str, object], size: Size | None, flags: set[str]) -> Side
         flags=tuple(sorted(flags | truth.flags)),
         rejects=tuple(rejects),
     )
+
+
+def _doubtful(
+    fields: dict[str, object], size: Size | None, flags: set[str]
+) -> tuple[dict[str, object], list[Reject]]:
+    """Look at all boxes together: one that is wrong is dropped later, many are another format."""
+    boxes = stated_boxes(fields)
+    if looks_like_sizes(boxes):
+        flags.add("truth_looks_xywh")
+        detail = (
+            "`bbox_px` must be (x1, y1, x2, y2), but many boxes here end before they begin: are "
+            "they (left, top, width, height)? All truth of this screen is left out"
+        )
+        return without_truth(fields), [_reject(RejectReason.SIDECAR_INVALID, detail)]
+    unscaled = fields.get("device_pixel_ratio") is None and fields.get("image_size") is None
+    if size is not None and unscaled and lie_in_corner(boxes, size):
+        flags.add("truth_in_corner")
+    return fields, []
 
 
 def _query(index: int, value: object, truth: TruthReader) -> Query | Reject:

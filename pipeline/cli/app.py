@@ -12,6 +12,7 @@ import typer
 from pipeline.cli.demo import demo
 from pipeline.cli.errors import exit_code, message
 from pipeline.cli.plan import plan
+from pipeline.cli.probe import probe
 from pipeline.cli.profiles import profiles_app
 from pipeline.cli.push import push
 from pipeline.cli.run import run
@@ -57,6 +58,7 @@ app.command(short_help="Run a job, or the rest of it.")(run)
 app.command(short_help="Show a sample, and draw it on its screen.")(show)
 app.command(short_help="Send uncertain samples to Label Studio.")(push)
 app.command(short_help="Start a local Label Studio.")(studio)
+app.command(short_help="Find out in which frame a model gives coordinates.")(probe)
 app.add_typer(profiles_app, name="profiles", short_help="List the models this version knows.")
 
 

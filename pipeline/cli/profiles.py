@@ -29,13 +29,18 @@ def list_all() -> None:
     from transforms.profiles.load import list_profiles, load_profile
 
     table = Table(box=None, padding=(0, 2, 0, 0))
-    for column in ("profile", "default checkpoint", "licence", "frame", "asks"):
+    for column in ("profile", "default checkpoint", "licence", "commercial use", "frame", "asks"):
         table.add_column(column, overflow="fold")
+    uses = {True: "allowed", False: "FORBIDDEN", None: "not stated"}
     for name in list_profiles():
         profile = load_profile(name)
         first = profile.checkpoints[0]
         frame = profile.frame.value if profile.frame is not None else "unknown: set model.frame"
-        table.add_row(name, first.id, first.licence, frame, ", ".join(sorted(profile.tasks)))
+        asks = ", ".join(sorted(profile.tasks))
+        forbidden = sum(one.commercial_use is False for one in profile.checkpoints)
+        more = f"; FORBIDDEN for {forbidden} more" if forbidden else ""
+        use = f"{uses[first.commercial_use]}{more}"
+        table.add_row(name, first.id, first.licence, use, frame, asks)
     show(table, output())
 
 

@@ -42,7 +42,7 @@ def write_report(dataset: Dataset, stats: RunStats, config: JobConfig) -> Report
     pictured = replace(dataset, input_endpoint=config.input.s3_endpoint)
     cards, hidden = make_cards(pictured)
     rejects = reject_lines(dataset, _REJECT_LINES)
-    notice = load_profile(config.model.profile).warning
+    notice = " ".join(load_profile(config.model.profile).notices(config.model.checkpoint)) or None
     page = render_page(figures, cards, hidden, rejects, notice)
     report = Report(
         figures=figures,

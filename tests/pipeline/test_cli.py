@@ -285,7 +285,11 @@ def test_profiles_are_listed_and_shown_with_their_sources(cli: Cli) -> None:
     assert code == 0
     for name in ("holo2", "holotron-12b", "nano", "qwen3-vl"):
         assert f"\n{name} " in out
+    assert "FORBIDDEN" in out  # some checkpoints may not be used commercially
     assert cli("profiles", "list")[1] == out
+    _, shown, _ = cli("profiles", "show", "holo1.5")
+    assert "Holo1.5-72B: research-only, NO COMMERCIAL USE" in shown
+    assert "must not be used commercially" in shown
     _, shown, _ = cli("profiles", "show", "holotron-12b")
     assert "unknown: set model.frame" in shown
     assert "Sources" in shown

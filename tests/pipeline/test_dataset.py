@@ -132,7 +132,7 @@ def test_a_part_with_other_rows_than_committed_is_refused(tmp_path: Path) -> Non
 def test_another_schema_version_is_refused_with_advice(tmp_path: Path) -> None:
     dataset = make_stored(tmp_path, SCREENS)
     record = next((tmp_path / "dataset/_commits").iterdir())
-    record.write_text(record.read_text().replace('"1.0.0"', '"2.0.0"'))
+    record.write_text(record.read_text().replace('"1.1.0"', '"2.0.0"'))
     with pytest.raises(DatasetError, match=r"written under schema 2\.0\.0.*into a new dataset"):
         open_dataset(dataset.uri).commits()
 

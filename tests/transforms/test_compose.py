@@ -10,9 +10,18 @@ from PIL import Image
 
 from schemas.codes import QueryKind, QueryOrigin
 from schemas.geometry import FrameKind, SeenImage, Size
-from schemas.profile import Checkpoint, ModelProfile, ResizeRule, Sampling, TaskSpec
+from schemas.profile import Checkpoint, ModelProfile, Sampling, TaskSpec
 from schemas.records import ByteRange, Member, Provenance, Query, Screen
-from transforms.compose import Composed, ComposeSettings, compose_samples, prompt_text, to_request
+from schemas.resize import ResizeRule
+from transforms.compose import (
+    Composed,
+    ComposeSettings,
+    compose_samples,
+    prompt_text,
+    system_text,
+    to_request,
+)
+from transforms.profiles.load import load_profile
 
 GROUNDING = TaskSpec(
     prompt_version="1",
@@ -217,3 +226,36 @@ def test_image_key_tells_sizes_and_screens_apart_and_joins_queries() -> None:
     assert len(key(screen(query(), query(1, "otro")), SEEN)) == 1
     assert key(screen(), SEEN) != key(screen(), wide)
     assert key(screen(), SEEN) != key(screen(screen_id="5d" * 32), SEEN)
+
+
+def test_texts_may_name_the_size_of_the_shown_image() -> None:
+    task = GROUNDING.model_copy(
+        update={"system": "height {height}, width {width}", "prompt": "{target} on {width}"}
+    )
+    shown = SeenImage.unchanged(Size(1920, 1080)).resized(Size(1932, 1092))
+    assert system_text(task, shown.seen) == "height 1092, width 1932"
+    assert prompt_text(task, "{height}", shown.seen) == "{height} on 1932"  # filled once
+    assert system_text(GROUNDING.model_copy(update={"system": None}), shown.seen) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "image_first", "keep_special_tokens"),
+    [("phi-ground", False, False), ("os-atlas-7b", True, True), ("holo2", True, False)],
+)
+def test_a_family_is_asked_in_the_form_it_learnt(
+    name: str, image_first: bool, keep_special_tokens: bool
+) -> None:
+    profile = load_profile(name)
+    (question,) = composed(profile).questions
+    request = to_request(question, Image.new("RGB", (1280, 800)), profile)
+    assert request.image_first is image_first
+    assert request.keep_special_tokens is keep_special_tokens
+
+
+def test_the_form_of_a_request_is_part_of_its_id() -> None:
+    def changed(**update: object) -> str:
+        task = GROUNDING.model_copy(update=update)
+        return only_id(profile=PROFILE.model_copy(update={"tasks": {QueryKind.GROUNDING: task}}))
+
+    ids = {only_id(), changed(image_first=False), changed(keep_special_tokens=True)}
+    assert len(ids) == 3

@@ -10,6 +10,7 @@ from PIL import Image
 
 from schemas.profile import Sampling
 from schemas.records import Answer
+from schemas.resize import AnyResizeRule
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +21,13 @@ class EngineRequest:
         request_id: the sample id; unique among requests in flight.
         image: what the model sees, RGB, already at the seen size.
         image_key: identity of exactly these pixels, for the engine's caches.
-        prompt: user text, placed after the image.
+        prompt: user text.
         system: system text, or None.
         n: completions wanted.
         json_schema: canonical JSON text of the grammar that binds the answer, or None.
         chat_template_kwargs: canonical JSON text of the template's switches.
+        image_first: whether the image stands before the text.
+        keep_special_tokens: whether special tokens stay in the answer's text.
     """
 
     request_id: str
@@ -38,6 +41,8 @@ class EngineRequest:
     seed: int
     json_schema: str | None
     chat_template_kwargs: str
+    image_first: bool = True
+    keep_special_tokens: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +55,8 @@ class EngineInfo:
         model: checkpoint as configured.
         revision: revision, or a content hash of a local checkpoint.
         max_in_flight: requests worth having in the engine at once.
+        processor: the resize rule as the parameters of the loaded image processor state it; None
+            where they cannot be read.
     """
 
     engine: str
@@ -57,6 +64,7 @@ class EngineInfo:
     model: str
     revision: str
     max_in_flight: int
+    processor: AnyResizeRule | None = None
 
 
 class Engine(Protocol):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from schemas.errors import EngineError
 from schemas.records import Answer
+from schemas.resize import AnyResizeRule
 from transforms.engines.base import EngineInfo, EngineRequest
 
 
@@ -40,11 +41,12 @@ class ScriptedEngine:
         script: Callable[[EngineRequest], Answer],
         latency: ScriptedLatency = ScriptedLatency(),
         max_in_flight: int = 16,
+        processor: AnyResizeRule | None = None,
     ) -> None:
         self.submitted: list[str] = []
         self._script = script
         self._latency = latency
-        self._info = EngineInfo("scripted", "1", "scripted", "1", max_in_flight)
+        self._info = EngineInfo("scripted", "1", "scripted", "1", max_in_flight, processor)
         self._random = random.Random(latency.shuffle_seed)
         self._waiting: dict[str, tuple[int, EngineRequest]] = {}
         self._collects = 0

@@ -18,6 +18,7 @@ import contextlib
 import json
 import os
 import threading
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,7 @@ from schemas.codes import RejectReason
 from schemas.errors import EngineError
 from schemas.records import Answer, Completion
 from transforms.engines.base import EngineFactory, EngineInfo, EngineRequest
+from transforms.engines.vllm_processor import image_token_id, processor_rule
 from transforms.engines.vllm_settings import (
     VllmSettings,
     prepare_environment,
@@ -87,6 +89,7 @@ class VllmEngine:
         import vllm
 
         scheduler = llm.llm_engine.vllm_config.scheduler_config
+        processor = _loaded_processor(llm)
         self._llm: LLM | None = llm
         self._info = EngineInfo(
             engine="vllm",
@@ -94,7 +97,9 @@ class VllmEngine:
             model=settings.name,
             revision=settings.revision,
             max_in_flight=min(scheduler.max_num_seqs, MAX_IN_FLIGHT),
+            processor=processor_rule(*processor),
         )
+        self._image_token = image_token_id(processor[0])
         self._owner = (os.getpid(), threading.get_ident())
         self._processes = _engine_processes()
         self._in_flight: dict[str, EngineRequest] = {}
@@ -150,7 +155,9 @@ class VllmEngine:
 
     def _answer(self, output: RequestOutput) -> Answer:
         request = self._in_flight.pop(output.request_id)
-        prompt_tokens = len(output.prompt_token_ids or ())
+        prompt = output.prompt_token_ids or ()
+        prompt_tokens = len(prompt)
+        shown = None if self._image_token is None else list(prompt).count(self._image_token)
         broken = [one.index for one in output.outputs if one.finish_reason in _BROKEN_FINISHES]
         if broken:
             return Answer(
@@ -165,7 +172,7 @@ class VllmEngine:
         )
         # With n > 1 this is the count of the child that ended last; the others differ by a block.
         cached = output.num_cached_tokens or 0
-        return Answer(request.request_id, completions, prompt_tokens, cached)
+        return Answer(request.request_id, completions, prompt_tokens, cached, image_tokens=shown)
 
     def close(self) -> None:
         """Stop the engine, free its memory and reap its processes; may be called twice.
@@ -195,10 +202,21 @@ class VllmEngine:
         return self._llm
 
 
+def _loaded_processor(llm: LLM) -> tuple[object, Mapping[str, object]]:
+    """The image processor of the engine, None where it has none, and what it is called with."""
+    found = llm.renderer.mm_processor
+    if found is None:
+        return None, {}
+    config = llm.llm_engine.vllm_config.model_config.multimodal_config
+    changes = config.mm_processor_kwargs if config is not None else None
+    return found.info.get_hf_processor(), changes or {}
+
+
 def _messages(request: EngineRequest) -> list[dict[str, object]]:
-    """The conversation: system text if any, then one user turn, image first."""
+    """The conversation: system text if any, then one user turn of image and text."""
     image = {"type": "image_pil", "image_pil": request.image, "uuid": request.image_key}
-    content = [image, {"type": "text", "text": request.prompt}]
+    text = {"type": "text", "text": request.prompt}
+    content = [image, text] if request.image_first else [text, image]
     turns: list[dict[str, object]] = [{"role": "user", "content": content}]
     if request.system is not None:
         turns.insert(0, {"role": "system", "content": request.system})
@@ -218,6 +236,7 @@ def _sampling_params(request: EngineRequest) -> SamplingParams:
         presence_penalty=sampling.presence_penalty,
         max_tokens=request.max_tokens,
         seed=request.seed,
+        skip_special_tokens=not request.keep_special_tokens,
         structured_outputs=None if schema is None else StructuredOutputsParams(json=schema),
     )
 

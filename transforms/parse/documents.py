@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -17,6 +18,9 @@ _MAX_DIGITS = 309
 """More digits than this overflow a float; Python's own limit on integer text is higher."""
 
 _TRAILING_COMMA = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])', re.DOTALL)
+
+
+_AFTER_COMMA = re.compile(r"[\s,]*+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +59,51 @@ def read_document(text: str) -> Document | None:
     return None
 
 
-def _candidates(text: str) -> list[tuple[str, frozenset[str]]]:
+def read_cut_list(text: str) -> Document | None:
+    """The complete elements of a JSON list that ends in the middle, or None without any.
+
+    Args:
+        text: from the list's opening bracket to the end of the answer.
+    """
+    reader = _Reader()
+    decoder = reader.decoder(strict=False)
+    elements: list[JsonValue] = []
+    position = 1
+    while position < len(text):
+        position = _AFTER_COMMA.match(text, position).end()  # type: ignore[union-attr] # may be empty
+        try:
+            element, position = decoder.raw_decode(text, position)
+        except (ValueError, RecursionError):
+            break
+        elements.append(element)
+    # A number or a word at the very end may be half of one; an object or a list is whole.
+    whole: list[JsonValue] = [element for element in elements if isinstance(element, dict | list)]
+    return Document(whole, reader.flags, reader.conflict) if whole else None
+
+
+def read_strict(text: str) -> Document | None:
+    """The JSON value that `text` is as it stands and whole, or None: no repair is tried."""
+    reader = _Reader()
+    try:
+        value = reader.decoder(strict=True).decode(text)
+    except (ValueError, RecursionError):
+        return None
+    return Document(value, reader.flags, reader.conflict)
+
+
+def depth(value: JsonValue, limit: int) -> int:
+    """How deep brackets nest in a value, counted no further than one beyond `limit`."""
+    if limit < 0 or not isinstance(value, dict | list):
+        return 0
+    inner = value.values() if isinstance(value, dict) else value
+    return 1 + max((depth(entry, limit - 1) for entry in inner), default=0)
+
+
+def _candidates(text: str) -> Iterator[tuple[str, frozenset[str]]]:
+    yield text, frozenset()
     repaired = _TRAILING_COMMA.sub(lambda found: found.group(1) or "", text)
-    if repaired == text:
-        return [(text, frozenset())]
-    return [(text, frozenset()), (repaired, frozenset({"trailing_comma"}))]
+    if repaired != text:
+        yield repaired, frozenset({"trailing_comma"})
 
 
 class _Reader:
@@ -80,15 +124,18 @@ class _Reader:
         return value
 
     def _load(self, text: str, *, strict: bool) -> JsonValue:
-        value: JsonValue = json.loads(
-            text,
+        value: JsonValue = self.decoder(strict=strict).decode(text)
+        return value
+
+    def decoder(self, *, strict: bool) -> json.JSONDecoder:
+        """A decoder that reports to this reader; not strict = raw control signs in strings."""
+        return json.JSONDecoder(
             strict=strict,
             object_pairs_hook=self._pairs,
             parse_constant=_refuse,
-            parse_int=_number,
-            parse_float=_number,
+            parse_int=finite,
+            parse_float=finite,
         )
-        return value
 
     def _pairs(self, pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
         result: dict[str, JsonValue] = {}
@@ -104,7 +151,8 @@ def _refuse(constant: str) -> float:
     raise _NonFiniteError(constant)
 
 
-def _number(text: str) -> float:
+def finite(text: str) -> float:
+    """A number's text as a float; beyond a float's range, plus or minus `HUGE`."""
     if len(text) > 4 * _MAX_DIGITS:
         return math.copysign(HUGE, -1.0 if text.startswith("-") else 1.0)
     value = float(text)

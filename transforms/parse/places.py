@@ -22,6 +22,8 @@ MAX_LABEL = 512
 _ROUNDING = 1e-6  # original pixels: float error of the conversion, not worth a flag
 _PLAIN_NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,15})?")
 _COMMA_NUMBER = re.compile(r"(-?\d{1,15}),(\d{1,15})")
+_LIST_IN_TEXT = re.compile(r"[(\[]?([-0-9.,\s]{1,200})[)\]]?")
+_COMMA = re.compile(r",\s*+")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _ROLES = {role.value: role for role in Role}
 
@@ -32,12 +34,14 @@ class RawPlace:
 
     Attributes:
         point: two numbers, or None; `box`: four numbers, or None. Both None = no coordinates.
+        action: what the model would do there, in the formats that say.
     """
 
     point: tuple[float, ...] | None
     box: tuple[float, ...] | None
     label: str | None = None
     flags: frozenset[str] = frozenset()
+    action: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +55,11 @@ class Place:
 
 def read_numbers(value: JsonValue, count: int) -> tuple[tuple[float, ...] | None, frozenset[str]]:
     """Exactly `count` numbers of a JSON list, or None; numbers written as text are flagged."""
+    if isinstance(value, str):
+        return _numbers_in_text(value, count)
     if not isinstance(value, list) or len(value) != count:
-        return None, frozenset()
+        doubled = isinstance(value, list) and len(value) == 2 * count > 4
+        return None, frozenset({"ambiguous_decimal"}) if doubled else frozenset()
     flags: frozenset[str] = frozenset()
     numbers = []
     for entry in value:
@@ -62,6 +69,20 @@ def read_numbers(value: JsonValue, count: int) -> tuple[tuple[float, ...] | None
         numbers.append(number)
         flags |= noticed
     return tuple(numbers), flags
+
+
+def _numbers_in_text(text: str, count: int) -> tuple[tuple[float, ...] | None, frozenset[str]]:
+    """Numbers of a list that was written as text: `"(0.861, 0.036, 0.88, 0.052)"`."""
+    listed = _LIST_IN_TEXT.fullmatch(text.strip())
+    if listed is None:
+        return None, frozenset()
+    gaps = _COMMA.findall(listed.group(1))
+    if len({gap.strip() == gap for gap in gaps}) > 1:  # "0,53, 0,21": two numbers, or four?
+        return None, frozenset({"ambiguous_decimal"})
+    parts = [part.strip() for part in listed.group(1).split(",")]
+    if len(parts) != count or not all(map(_PLAIN_NUMBER.fullmatch, parts)):
+        return None, frozenset()
+    return tuple(map(float, parts)), frozenset({"number_as_text"})
 
 
 def read_number(value: JsonValue) -> tuple[float | None, frozenset[str]]:
@@ -110,6 +131,11 @@ def locate(raw: RawPlace, frame: FrameKind, seen: SeenImage) -> Place:
     if raw.point is None and raw.box is None:
         return Place(SampleStatus.UNPARSEABLE, None, raw.flags | {"no_coordinates"})
     flags = set(raw.flags)
+    if raw.point is not None and max(raw.point) < 0:
+        # The field's sign for "not there", in a format that has none: no click in the corner.
+        return Place(SampleStatus.OUT_OF_FRAME, None, frozenset(flags | {"refusal_like"}))
+    if raw.box is not None and _decimal_commas(raw.box):
+        flags.add("ambiguous_decimal")
     box: Box | None = None
     if raw.box is not None:
         corners = _corners(raw.box, frame, seen, flags)
@@ -123,8 +149,13 @@ def locate(raw: RawPlace, frame: FrameKind, seen: SeenImage) -> Place:
         return Place(SampleStatus.OUT_OF_FRAME, None, frozenset(flags))
     role = _ROLES.get((raw.label or "").casefold())
     label = None if role else raw.label
-    item = Item(point=point, box=box, label=label, role=role)
+    item = Item(point=point, box=box, label=label, role=role, action=raw.action)
     return Place(SampleStatus.OK, item, frozenset(flags))
+
+
+def _decimal_commas(box: tuple[float, ...]) -> bool:
+    """Whether a box is two decimals below 1 that a comma split: `[0,53, 0,21]`."""
+    return box[0] == box[2] == 0 and all(number.is_integer() for number in box)
 
 
 def _point(

@@ -17,8 +17,13 @@ MAX_DOCUMENTS = 64
 _BLANK_RUN = re.compile(r"\s{64,}")
 """A run of blanks no sane answer holds: the sign of a grammar-bound whitespace loop."""
 
+_END_OF_TURN = re.compile(r"(?:\s|<\|im_end\|>|<\|endoftext\|>|<\|end\|>|<\|eot_id\|>|</s>)+\Z")
+"""What ends a turn, in the families that show special tokens: no part of the answer."""
+
+_LONGEST_END = 256
 _THINK_OPEN = "<think>"
 _THINK_CLOSE = "</think>"
+_BLANKS = "\ufeff \t\r\n\f\v\x00"
 _SIGNS = re.compile(r'[{}\[\]"]')
 _QUOTED_SIGNS = re.compile(r'\\.|"', re.DOTALL)
 _CLOSES = {"}": "{", "]": "["}
@@ -51,7 +56,14 @@ def split_reasoning(text: str) -> Body:
     body, opened, _ = rest.partition(_THINK_OPEN)
     if closed or opened:
         flags.add("reasoning")
-    return Body(body.strip("\ufeff \t\r\n\f\v\x00"), bool(opened), frozenset(flags))
+    return Body(_trim(body), bool(opened), frozenset(flags))
+
+
+def _trim(text: str) -> str:
+    text = text.strip(_BLANKS)
+    start = max(0, len(text) - _LONGEST_END)
+    end = _END_OF_TURN.search(text, start)
+    return text[: end.start()].strip(_BLANKS) if end else text
 
 
 @dataclass(slots=True)
@@ -60,13 +72,14 @@ class Documents:
 
     Attributes:
         spans: `(start, end)` of each complete outermost `{...}` or `[...]`.
-        unclosed: whether the text ends inside a bracket.
-        too_deep: whether a part nests deeper than `MAX_DEPTH`.
+        unclosed: whether the text ends inside a bracket; `open_at` says where that part begins.
+        too_deep: whether a part nests deeper than `MAX_DEPTH`; the search ends there.
         prose: the text outside all spans, without code fences.
     """
 
     spans: list[tuple[int, int]] = field(default_factory=list)
     unclosed: bool = False
+    open_at: int = 0
     too_deep: bool = False
     prose: str = ""
     fenced: bool = False
@@ -82,7 +95,9 @@ def find_documents(text: str) -> Documents:
         if mark in "{[":
             start = sign.start() if not stack else start
             stack.append(mark)
-            found.too_deep = found.too_deep or len(stack) > MAX_DEPTH
+            if len(stack) > MAX_DEPTH:
+                found.too_deep = True
+                return found
         elif mark == '"':
             position = _string_end(text, position) if stack else position
         elif stack and stack[-1] == _CLOSES[mark]:
@@ -91,7 +106,7 @@ def find_documents(text: str) -> Documents:
                 found.spans.append((start, position))
         elif stack:  # a wrong closer: this part is not JSON, look for the next one
             stack.clear()
-    found.unclosed = bool(stack)
+    found.unclosed, found.open_at = bool(stack), start
     _describe_prose(text, found, start if stack else len(text))
     return found
 

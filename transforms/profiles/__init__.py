@@ -1,1 +1,1 @@
-"""Bundled model profiles: TOML files, and the code that reads them."""
+"""Bundled model profiles: a TOML file each, named as the profile, and the code that reads them."""

@@ -13,18 +13,14 @@ from schemas.errors import ConfigError
 from schemas.geometry import FrameKind
 from schemas.profile import ModelProfile
 
-BUNDLED_FILES = {
-    "holo2": "holo2.toml",
-    "holotron-12b": "holotron_12b.toml",
-    "nano": "nano.toml",
-    "qwen3-vl": "qwen3_vl.toml",
-}
-"""Profile name -> file in this package; a test checks that each file carries its name."""
+_ENDING = ".toml"
 
 
 def list_profiles() -> tuple[str, ...]:
-    """Names of the bundled profiles, sorted."""
-    return tuple(sorted(BUNDLED_FILES))
+    """Names of the bundled profiles, sorted: each TOML file of this package is one."""
+    entries = resources.files("transforms.profiles").iterdir()
+    names = [entry.name for entry in entries if entry.name.endswith(_ENDING)]
+    return tuple(sorted(name.removesuffix(_ENDING) for name in names))
 
 
 def load_profile(name_or_path: str) -> ModelProfile:
@@ -38,16 +34,25 @@ def load_profile(name_or_path: str) -> ModelProfile:
         ConfigError: if there is no such profile (naming the nearest), or its file is not a valid
             profile (naming each wrong key).
     """
-    if name_or_path in BUNDLED_FILES:
-        file = resources.files("transforms.profiles") / BUNDLED_FILES[name_or_path]
-        return _parse_profile(file.read_text(encoding="utf-8"), name_or_path)
-    if name_or_path.endswith(".toml") or "/" in name_or_path:
-        return _parse_profile(_read_file(Path(name_or_path)), name_or_path)
+    return parse_profile(profile_source(name_or_path), name_or_path)
+
+
+def profile_source(name_or_path: str) -> str:
+    """The TOML text of a profile, with its comments.
+
+    Raises:
+        ConfigError: if there is no such profile or file.
+    """
+    if name_or_path in list_profiles():
+        file = resources.files("transforms.profiles") / f"{name_or_path}{_ENDING}"
+        return file.read_text(encoding="utf-8")
+    if name_or_path.endswith(_ENDING) or "/" in name_or_path:
+        return _read_file(Path(name_or_path))
     raise ConfigError(_unknown_name(name_or_path))
 
 
 def _unknown_name(name: str) -> str:
-    near = difflib.get_close_matches(name.lower(), BUNDLED_FILES, n=1, cutoff=0.0)
+    near = difflib.get_close_matches(name.lower(), list_profiles(), n=1, cutoff=0.0)
     hint = f"; the nearest is {near[0]!r}" if near else ""
     known = ", ".join(list_profiles())
     return (
@@ -65,7 +70,12 @@ def _read_file(path: Path) -> str:
         raise ConfigError(f"model.profile: cannot read {str(path)!r}: {error}") from error
 
 
-def _parse_profile(text: str, where: str) -> ModelProfile:
+def parse_profile(text: str, where: str) -> ModelProfile:
+    """A profile from TOML text; `where` names it in errors.
+
+    Raises:
+        ConfigError: naming each wrong key.
+    """
     try:
         return ModelProfile.model_validate(tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:

@@ -1,11 +1,25 @@
-"""`click_xy`, literal answer by literal answer, on a 1920x1080 screen in norm_1000."""
+"""`click_xy`, literal answer by literal answer, on a 1920x1080 screen shown as 1000x1000."""
 
 import pytest
 
+from schemas.codes import QueryKind
 from schemas.geometry import FrameKind, SeenImage, Size
 from transforms.parse import parse_answer
+from transforms.profiles.load import list_profiles, load_profile
 
-FULL_HD = SeenImage.unchanged(Size(1920, 1080))
+# Shown at 1000x1000: thousandths and pixels of the shown image are the same numbers.
+FULL_HD = SeenImage.unchanged(Size(1920, 1080)).resized(Size(1000, 1000))
+
+
+def frames() -> list[tuple[str, FrameKind]]:
+    """Each profile with this format, in its own frame; an unknown one as its nearest relative."""
+    profiles = [load_profile(name) for name in list_profiles()]
+    return [
+        (profile.name, profile.frame or FrameKind.NORM_1000)
+        for profile in profiles
+        if profile.tasks[QueryKind.GROUNDING].answer_format == "click_xy"
+    ]
+
 
 # (answer, finish reason, status, click in original px or None, flags)
 GOLDEN = [
@@ -91,11 +105,18 @@ GOLDEN = [
 ]
 
 
+@pytest.mark.parametrize(("profile", "frame"), frames())
 @pytest.mark.parametrize(("text", "finish", "status", "click", "flags"), GOLDEN)
 def test_golden(
-    text: str, finish: str, status: str, click: tuple[float, float] | None, flags: tuple[str, ...]
+    text: str,
+    finish: str,
+    status: str,
+    click: tuple[float, float] | None,
+    flags: tuple[str, ...],
+    profile: str,
+    frame: FrameKind,
 ) -> None:
-    parsed = parse_answer(text, finish, "click_xy", FrameKind.NORM_1000, FULL_HD)
+    parsed = parse_answer(text, finish, "click_xy", frame, FULL_HD)
     assert parsed.status == status
     assert parsed.flags == flags
     if click is None:

@@ -12,13 +12,17 @@ from schemas.geometry import FrameKind, SeenImage, Size
 from schemas.profile import AnswerFormat
 from schemas.records import Parsed
 from transforms.parse import ANSWER_FORMATS, parse_answer
+from transforms.parse.flags import FLAGS
 
 SEEN = SeenImage.unchanged(Size(1280, 800)).resized(Size(1280, 768)).placed(Size(1312, 800), 16, 8)
 
 _pieces = st.sampled_from(
     ['{"x":', '"y":', "{", "}", "[", "]", ",", '"', "\\", "1", "-", "e9", "NaN", "Infinity", " ",
      '"bbox_2d":[', '"point_2d":[', '"label":"', "<think>", "</think>", "```json", "```", "null",
-     "true", "1000", "0.5", "9" * 400, "\ud83d", "\x00", "ñ", "\u2028", '[{"bbox_2d":[1,2,3,4]}]']
+     "true", "1000", "0.5", "9" * 400, "\ud83d", "\x00", "ñ", "\u2028", '[{"bbox_2d":[1,2,3,4]}]',
+     "(", ")", "12", ";", "Click(", "<box>", "</box>", "<point>", "</point>", "<|box_start|>",
+     "<|box_end|>", "<ref>a</ref>", "Action:", "\nThought:", "click(start_box='", "(5, 5)", "x=",
+     "<tool_call>", "</tool_call>", '{"name":"c","arguments":{"coordinate":[1,2]}}', "[-1,-1]"]
 )  # fmt: skip
 _answers = st.one_of(st.text(), st.lists(_pieces, max_size=40).map("".join))
 _numbers = st.one_of(
@@ -30,8 +34,10 @@ _numbers = st.one_of(
 
 
 def check(parsed: Parsed) -> None:
-    assert (parsed.status is SampleStatus.OK) == bool(parsed.items)
+    assert parsed.items or parsed.status is not SampleStatus.OK
+    assert not parsed.items or parsed.status in {SampleStatus.OK, SampleStatus.TRUNCATED}
     assert parsed.flags == tuple(sorted(set(parsed.flags)))
+    assert set(parsed.flags) <= set(FLAGS)
     for item in parsed.items:
         assert item.point is not None
         assert item.point.finite
@@ -47,6 +53,31 @@ def check(parsed: Parsed) -> None:
        st.sampled_from(FrameKind))  # fmt: skip
 def test_any_text(text: str, finish: str, answer_format: str, frame: FrameKind) -> None:
     check(parse_answer(text, finish, answer_format, frame, SEEN))
+
+
+_FORMS = (
+    '{"x": %s, "y": %s}', "Click(%s, %s)", "(%s, %s)", "[%s,%s]", "<point>%s %s</point>",
+    "[[%s, %s, %s, %s]]", "<ref>a</ref><box>[[%s,%s,%s,%s]]</box>", "(%s,%s),(%s,%s)",
+    "<|box_start|>(%s,%s),(%s,%s)<|box_end|>", "Thought: (1,2)\nAction: click(start_box='(%s,%s)')",
+    '<tool_call>{"arguments": {"action": "left_click", "coordinate": [%s, %s]}}</tool_call>',
+)  # fmt: skip
+_written = st.one_of(
+    st.integers(-20, 1020).map(str),
+    st.floats(-20, 1100).map(str),
+    st.sampled_from(["0,53", "NaN", "1e999", "", "=", "9" * 400, "x=4", '"7"']),
+)
+
+
+@given(st.data(), st.sampled_from(_FORMS), st.sampled_from(ANSWER_FORMATS),
+       st.sampled_from(FrameKind))  # fmt: skip
+def test_any_damage_to_a_published_form(
+    data: st.DataObject, form: str, answer_format: str, frame: FrameKind
+) -> None:
+    text = form % tuple(data.draw(_written) for _ in range(form.count("%s")))
+    start = data.draw(st.integers(0, len(text)))
+    end = data.draw(st.integers(start, len(text)))
+    for damaged in (text, text[:start] + text[end:], text[:end], text + text[start:]):
+        check(parse_answer(damaged, "length", answer_format, frame, SEEN))
 
 
 @given(st.lists(st.lists(_numbers, min_size=1, max_size=5), max_size=4), st.sampled_from(FrameKind))

@@ -1,16 +1,30 @@
-"""`qwen_json`, literal answer by literal answer, on a 2000x1000 screen in norm_1000."""
+"""`qwen_json`, literal answer by literal answer, on a 2000x1000 screen."""
 
 import pytest
 
-from schemas.codes import Role
+from schemas.codes import QueryKind, Role
 from schemas.geometry import FrameKind, SeenImage, Size
 from schemas.records import Item, Parsed
 from transforms.parse import parse_answer
+from transforms.profiles.load import list_profiles, load_profile
 
 SCREEN = SeenImage.unchanged(Size(2000, 1000))  # norm_1000: x doubles, y stays
 ONE = '{"bbox_2d":[100,200,300,260],"label":"Guardar"}'
 BOX = (200, 200, 600, 260)
 CENTRE = ("point_from_box",)
+
+# Thousandths and pixels of this shown image are the same numbers.
+SHOWN = SCREEN.resized(Size(1000, 1000))
+
+
+def frames() -> list[tuple[str, FrameKind]]:
+    """Each profile with this format, in its own frame; an unknown one as its nearest relative."""
+    profiles = [load_profile(name) for name in list_profiles()]
+    return [
+        (profile.name, profile.frame or FrameKind.NORM_1000)
+        for profile in profiles
+        if profile.tasks[QueryKind.GROUNDING].answer_format == "qwen_json"
+    ]
 
 
 def corners(parsed: Parsed) -> list[tuple[float, ...] | None]:
@@ -47,13 +61,31 @@ GOLDEN = [
     ('[{"bbox_2d":[433,516,433,522]}]', "stop", "degenerate", [], ()),  # no width
     ('[{"bbox_2d":[780,603,780,603]}]', "stop", "degenerate", [], ()),  # no area at all
     ('[{"bbox_2d":[1001,0,1010,9]}]', "stop", "degenerate", [], ("clipped",)),  # all off screen
-    ('[{"bbox_2d":[0,53,0,21]}]', "stop", "degenerate", [], ("corners_swapped",)),  # 0,53 0,21
-    (f"[{ONE}" + ',{"bbox_2d":[11,', "length", "truncated", [], ("unclosed",)),  # dense screen
+    (
+        '[{"bbox_2d":[0,53,0,21]}]',
+        "stop",
+        "degenerate",
+        [],
+        ("ambiguous_decimal", "corners_swapped"),
+    ),  # 0,53 and 0,21?
+    (
+        f"[{ONE}" + ',{"bbox_2d":[11,',
+        "length",
+        "truncated",
+        [BOX],
+        ("items_before_cut", "point_from_box", "unclosed"),
+    ),  # dense screen: what was complete is kept, for a reviewer
     (f"[{ONE}" + ',{"bbox_2d":[11,', "stop", "unparseable", [], ("unclosed",)),
     ('[{"bbox_2d":[1,2,3]}]', "stop", "unparseable", [], ("no_coordinates",)),  # three numbers
     ('[{"bbox_2d":[1,2,3,4,5]}]', "stop", "unparseable", [], ("no_coordinates",)),
     ('[{"bbox_2d":[1,2,"a",4]}]', "stop", "unparseable", [], ("no_coordinates",)),
-    ('[{"bbox_2d":"(1, 2, 3, 4)"}]', "stop", "unparseable", [], ("no_coordinates",)),
+    (
+        '[{"bbox_2d":"(100, 200, 300, 260)"}]',
+        "stop",
+        "ok",
+        [BOX],
+        ("number_as_text", "point_from_box"),
+    ),  # one reading only
     ('[{"label":"Guardar"}]', "stop", "unparseable", [], ("no_coordinates",)),
     ("[100,200,300,260]", "stop", "unparseable", [], ("other_form",)),  # not our form
     ('{"bbox_2d":[1,2,3,4],"bbox_2d":[5,6,7,8]}', "stop", "unparseable", [], ("duplicate_key",)),
@@ -93,11 +125,18 @@ GOLDEN = [
 ]
 
 
+@pytest.mark.parametrize(("profile", "frame"), frames())
 @pytest.mark.parametrize(("text", "finish", "status", "boxes", "flags"), GOLDEN)
 def test_golden(
-    text: str, finish: str, status: str, boxes: list[tuple[float, ...]], flags: tuple[str, ...]
+    text: str,
+    finish: str,
+    status: str,
+    boxes: list[tuple[float, ...]],
+    flags: tuple[str, ...],
+    profile: str,
+    frame: FrameKind,
 ) -> None:
-    parsed = parse_answer(text, finish, "qwen_json", FrameKind.NORM_1000, SCREEN)
+    parsed = parse_answer(text, finish, "qwen_json", frame, SHOWN)
     assert parsed.status == status
     assert corners(parsed) == boxes
     assert parsed.flags == tuple(sorted(flags))

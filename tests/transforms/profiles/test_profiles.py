@@ -1,6 +1,7 @@
 """Profiles are data: the bundled ones say where each fact is from, and a new one needs no code."""
 
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from pydantic import BaseModel, Field
@@ -8,7 +9,6 @@ from pydantic import BaseModel, Field
 from schemas.codes import QueryKind, Role
 from schemas.errors import ConfigError
 from schemas.geometry import FrameKind
-from transforms.profiles import load
 from transforms.profiles.load import list_profiles, load_profile, resolve_frame
 
 MINE = """
@@ -32,8 +32,15 @@ frame = "mi entrenamiento"
 """
 
 
+FAMILIES = {
+    "gta1", "holo1", "holo1.5", "holo2", "holo3", "holotron-12b", "internvl", "nano",
+    "nemotron-nano-v2-vl", "os-atlas-4b", "os-atlas-7b", "phi-ground", "qwen2.5-vl", "qwen3-vl",
+    "uground-v1", "ui-tars", "ui-tars-1.5", "ui-venus-1.5", "groundnext",
+}  # fmt: skip
+
+
 def test_bundled_names() -> None:
-    assert list_profiles() == ("holo2", "holotron-12b", "nano", "qwen3-vl")
+    assert set(list_profiles()) == FAMILIES
 
 
 @pytest.mark.parametrize("name", list_profiles())
@@ -45,9 +52,66 @@ def test_each_file_carries_its_name_and_sources(name: str) -> None:
     assert QueryKind.GROUNDING in profile.tasks
 
 
-def test_every_toml_file_of_the_package_is_bundled() -> None:
-    files = {path.name for path in Path(load.__file__).parent.glob("*.toml")}
-    assert files == set(load.BUNDLED_FILES.values())
+@pytest.mark.parametrize("name", sorted(FAMILIES - {"nano"}))
+@pytest.mark.parametrize(
+    "fact", ["frame", "resize", "absence", "thinking", "greedy", "vote", "engine"]
+)
+def test_each_fact_has_a_source(name: str, fact: str) -> None:
+    sources = load_profile(name).sources
+    assert sources[fact].strip()
+    assert {"prompt", "prompt_grounding"} & set(sources)
+
+
+FRAMES = {
+    "gta1": FrameKind.SEEN_PX,
+    "groundnext": FrameKind.SEEN_PX,
+    "holo1": FrameKind.SEEN_PX,
+    "holo1.5": FrameKind.SEEN_PX,
+    "holo3": FrameKind.NORM_1000,
+    "holotron-12b": None,  # not published: a job must say
+    "internvl": FrameKind.NORM_1000,
+    "nemotron-nano-v2-vl": None,
+    "os-atlas-4b": FrameKind.NORM_1000,
+    "os-atlas-7b": FrameKind.NORM_1000,
+    "phi-ground": FrameKind.NORM_1000,
+    "qwen2.5-vl": FrameKind.SEEN_PX,
+    "uground-v1": FrameKind.NORM_1000,
+    "ui-tars": FrameKind.NORM_1000,
+    "ui-tars-1.5": FrameKind.SEEN_PX,
+    "ui-venus-1.5": FrameKind.NORM_1000,
+}
+
+
+@pytest.mark.parametrize(("name", "frame"), FRAMES.items())
+def test_published_frames(name: str, frame: FrameKind | None) -> None:
+    assert load_profile(name).frame is frame
+
+
+@pytest.mark.parametrize(
+    ("name", "checkpoint"),
+    [
+        ("holo1.5", "Hcompany/Holo1.5-72B"),
+        ("holo2", "Hcompany/Holo2-30B-A3B"),
+        ("holo3", "Hcompany/Holo3-122B"),
+        ("qwen2.5-vl", "Qwen/Qwen2.5-VL-3B-Instruct"),
+    ],
+)
+def test_a_licence_against_commercial_use_is_said_out_loud(name: str, checkpoint: str) -> None:
+    profile = load_profile(name)
+    assert "must not be used commercially" in (profile.warning or "")
+    assert any(
+        n.startswith(f"NO COMMERCIAL USE: {checkpoint}") for n in profile.notices(checkpoint)
+    )
+    assert not any(n.startswith("NO COMMERCIAL USE") for n in profile.notices())
+
+
+def test_an_unknown_licence_is_said_too() -> None:
+    (_, notice) = load_profile("uground-v1").notices()
+    assert notice.startswith("Not known whether osunlp/UGround-V1-7B may be used commercially")
+
+
+def test_a_profile_without_anything_to_say_says_nothing() -> None:
+    assert load_profile("qwen3-vl").notices() == ()
 
 
 @pytest.mark.parametrize("name", ["holo2", "nano", "qwen3-vl"])
@@ -67,7 +131,7 @@ def test_an_unknown_frame_says_what_to_do() -> None:
 
 def test_an_unknown_name_names_the_nearest() -> None:
     with pytest.raises(ConfigError, match="the nearest is 'holo2'"):
-        load_profile("holo")
+        load_profile("holo-2")
     with pytest.raises(ConfigError, match="the nearest is 'qwen3-vl'"):
         load_profile("Qwen3-VL-8B")
 
@@ -111,6 +175,27 @@ def test_holo2_schema_is_spelt_as_pydantic_spells_it() -> None:
 
     schema = load_profile("holo2").tasks[QueryKind.GROUNDING].json_schema
     assert repr(schema) == repr(ClickCoordinates.model_json_schema())
+
+
+def test_holo1_5_schema_is_spelt_as_pydantic_spells_it() -> None:
+    class ClickAbsoluteAction(BaseModel):
+        """Click at absolute coordinates."""
+
+        action: Literal["click_absolute"] = "click_absolute"
+        x: int = Field(description="The x coordinate, number of pixels from the left edge.")
+        y: int = Field(description="The y coordinate, number of pixels from the top edge.")
+
+    schema = load_profile("holo1.5").tasks[QueryKind.GROUNDING].json_schema
+    assert repr(schema) == repr(ClickAbsoluteAction.model_json_schema())
+
+
+def test_holo3_schema_is_spelt_as_pydantic_spells_it() -> None:
+    class VisualLocalizerOutput(BaseModel):
+        x: int = Field(ge=0, le=1000, description="X coordinate as integer in [0, 1000]")
+        y: int = Field(ge=0, le=1000, description="Y coordinate as integer in [0, 1000]")
+
+    schema = load_profile("holo3").tasks[QueryKind.GROUNDING].json_schema
+    assert repr(schema) == repr(VisualLocalizerOutput.model_json_schema())
 
 
 def test_nano_labels_are_the_role_codes() -> None:

@@ -1,22 +1,19 @@
-"""Show the model the size its own processor would have made, so that the seen size is known.
+"""The "smart resize" of the Qwen2-VL and Qwen3-VL families.
 
-The rule is the "smart resize" of the Qwen2-VL and Qwen3-VL families, as published in
-`transformers.models.qwen2_vl.image_processing_qwen2_vl.smart_resize` (read in 5.19): round each
-side to a multiple of `factor`; when the area leaves the bounds, scale both sides by the square
-root of the ratio first, then round down (too large) or up (too small). Rounding halves is Python's
-`round`, to even.
+As published in `transformers.models.qwen2_vl.image_processing_qwen2_vl.smart_resize` (read in
+5.19): round each side to a multiple of `factor`; when the area leaves the bounds, scale both sides
+by the square root of the ratio first, then round down (too large) or up (too small). Rounding
+halves is Python's `round`, to even.
 """
 
 from __future__ import annotations
 
 import math
 
-from PIL import Image
-
 from schemas.codes import RejectReason
 from schemas.errors import ConfigError, MemberRejected
-from schemas.geometry import SeenImage, Size
-from schemas.profile import ResizeRule
+from schemas.geometry import Size
+from schemas.resize import ResizeRule
 
 MAX_ASPECT = 200.0
 """Beyond this ratio of sides the published rule raises: such an image is refused, not distorted."""
@@ -25,45 +22,19 @@ _MAX_ROUNDS = 16
 """Rounds until the rule leaves its own result alone; two or three are usual."""
 
 
-def seen_image(image: Image.Image, rule: ResizeRule | None) -> tuple[Image.Image, SeenImage]:
-    """The image the model sees, and how it was made.
-
-    Args:
-        image: upright RGB image, the original.
-        rule: the processor's rule; None = shown as it is.
-
-    Returns:
-        The image, resized with a bicubic filter (the processor's own) where its size changes, and
-        the chain from original to seen pixels. Aspect is kept up to the rounding of each side.
-
-    Raises:
-        MemberRejected: `image_unsupported` when one side is over 200 times the other.
-        ConfigError: when the rule's bounds leave no room for a multiple of its factor.
-    """
-    original = Size(*image.size)
-    chain = SeenImage.unchanged(original)
-    if rule is None:
-        return image, chain
-    size = seen_size(original, rule)
-    if size == original:
-        return image, chain
-    resized = image.resize((size.width, size.height), Image.Resampling.BICUBIC)
-    return resized, chain.resized(size)
-
-
-def seen_size(original: Size, rule: ResizeRule) -> Size:
+def smart_size(original: Size, rule: ResizeRule) -> Size:
     """The size the rule gives, applied until it leaves its own result alone.
 
     One application is not always enough: a long narrow image whose short side is held at `factor`
     can stay above `max_pixels`, and the processor would shrink it once more behind our back.
 
     Raises:
-        MemberRejected: `image_unsupported`, see `seen_image`.
+        MemberRejected: `image_unsupported` when one side is over 200 times the other.
         ConfigError: if no size is stable, because the bounds are too close together.
     """
     size = original
     for _ in range(_MAX_ROUNDS):
-        again = _smart_resize(size, rule, original)
+        again = smart_step(size, rule, original)
         if again == size:
             return size
         size = again
@@ -73,7 +44,12 @@ def seen_size(original: Size, rule: ResizeRule) -> Size:
     )
 
 
-def _smart_resize(size: Size, rule: ResizeRule, original: Size) -> Size:
+def smart_step(size: Size, rule: ResizeRule, original: Size) -> Size:
+    """One application of the rule, as the processor does it; `original` is named in errors.
+
+    Raises:
+        MemberRejected: `image_unsupported` when one side is over 200 times the other.
+    """
     if max(size.width, size.height) > MAX_ASPECT * min(size.width, size.height):
         raise MemberRejected(
             RejectReason.IMAGE_UNSUPPORTED,

@@ -1,0 +1,1 @@
+"""Find out in which convention a model gives coordinates: ask about screens we drew ourselves."""

@@ -1,0 +1,148 @@
+"""The check at engine start: stop the job while it has cost a minute, not a day.
+
+Two things are compared with the profile before the first real screen: what the loaded processor
+does to an image, and in which convention the model answers about a handful of screens we drew.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from schemas.errors import ConfigError
+from schemas.geometry import FrameKind
+from schemas.profile import ModelProfile
+from transforms.engines.base import Engine, EngineFactory
+from transforms.probe.ask import Asked, ask_scenes
+from transforms.probe.evidence import evidence_table, example_lines, verdict_line
+from transforms.probe.hypotheses import Hypothesis
+from transforms.probe.scene import START_SIZES, START_TARGETS, Scene, draw_scenes
+from transforms.probe.verdict import Verdict, judge_replies
+from transforms.processor_check import SizeMismatch, coarse_images, compare_rules, compare_tokens
+
+log = logging.getLogger(__name__)
+
+ProbeMode: TypeAlias = Literal["require", "warn", "off"]
+
+SEED = 0
+"""Of the start check's screens: the same at every start, so that a refusal can be repeated."""
+
+
+@dataclass(frozen=True, slots=True)
+class StartCheck:
+    """What is expected of an engine.
+
+    Attributes:
+        profile: how the model is asked and shown its images.
+        frame: the convention in which the job will read its answers.
+        mode: `require` refuses a model of which the probe cannot tell, `warn` says so and goes on,
+            `off` asks nothing. A contradiction stops the job in both of the first two.
+    """
+
+    profile: ModelProfile
+    frame: FrameKind
+    mode: ProbeMode = "require"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedFactory:
+    """An engine factory that lets no engine pass unchecked; picklable if `factory` is."""
+
+    factory: EngineFactory
+    check: StartCheck
+
+    def __call__(self) -> Engine:
+        """Start the engine and check it, in the thread that will own it.
+
+        Raises:
+            ConfigError: if the engine contradicts the profile; it is closed then.
+            EngineError: if it does not start, or dies.
+        """
+        engine = self.factory()
+        try:
+            check_engine(engine, self.check)
+        except BaseException:
+            engine.close()
+            raise
+        return engine
+
+
+def start_scenes() -> tuple[Scene, ...]:
+    """The screens that are asked about at every start."""
+    return draw_scenes(START_SIZES, START_TARGETS, SEED)
+
+
+def check_engine(engine: Engine, check: StartCheck) -> None:
+    """Compare a running engine with what the job believes about it.
+
+    Args:
+        engine: owned by the calling thread, with nothing in flight.
+        check: what is expected.
+
+    Raises:
+        ConfigError: with both values of every mismatch, or with the table of the probe.
+        EngineError: if the engine dies.
+    """
+    profile = check.profile
+    _refuse_sizes(profile, compare_rules(profile, check.frame, engine.info.processor))
+    if check.mode == "off":
+        return
+    if profile.grounds:
+        asked = ask_scenes(engine, profile, start_scenes(), SEED)
+        _check_tokens(profile, asked)
+        _check_verdict(check, asked, judge_replies(asked.replies, SEED))
+    elif engine.info.processor is not None:
+        # It knows no target, but it still has a processor whose tokens can be counted.
+        _check_tokens(profile, ask_scenes(engine, profile, draw_scenes(START_SIZES[1:3], 1, SEED)))
+
+
+def expected_hypothesis(frame: FrameKind) -> Hypothesis:
+    """What a profile's frame claims: numbers in it, x first, boxes by their corners."""
+    return Hypothesis(frame)
+
+
+def _check_tokens(profile: ModelProfile, asked: Asked) -> None:
+    _refuse_sizes(profile, compare_tokens(profile, asked.image_tokens))
+    for line in coarse_images(asked.image_tokens):
+        log.warning("the model sees little of large screens, check its processor: %s", line)
+
+
+def _refuse_sizes(profile: ModelProfile, mismatches: list[SizeMismatch]) -> None:
+    if mismatches:
+        lines = "\n".join(f"  {mismatch}" for mismatch in mismatches)
+        raise ConfigError(
+            f"profile {profile.name!r} and the loaded processor disagree about what the model "
+            f"sees:\n{lines}\nCorrect resize in the profile, or the processor's settings in "
+            "[model.engine] mm_processor_kwargs"
+        )
+
+
+def _check_verdict(check: StartCheck, asked: Asked, verdict: Verdict) -> None:
+    expected = expected_hypothesis(check.frame)
+    if verdict.finding == "settled" and expected in verdict.candidates:
+        log.info("probe: the model answers in %s, as expected", check.frame)
+        return
+    name = check.profile.name
+    evidence = "\n".join(f"  {line}" for line in _evidence(asked, verdict, expected))
+    if verdict.excludes(expected):
+        raise ConfigError(
+            f"the model does not answer in the frame {check.frame.value!r} that the job reads its "
+            f"answers in (profile {name!r}):\n{evidence}\n"
+            "Settle it with `pantalla probe`, then correct the profile or model.frame"
+        )
+    if check.mode == "warn":
+        log.warning("the probe cannot tell the frame of profile %r:\n%s", name, evidence)
+        return
+    raise ConfigError(
+        f"the probe cannot tell in which frame the model of profile {name!r} answers:\n"
+        f"{evidence}\nLook closer with `pantalla probe`, or run all the same with "
+        '--set model.probe="warn"'
+    )
+
+
+def _evidence(asked: Asked, verdict: Verdict, expected: Hypothesis) -> list[str]:
+    lines = [*evidence_table(verdict, expected, rows=6), verdict_line(verdict)]
+    if not verdict.standings:
+        lines += [f"answered: {text}" for text in example_lines([r.text for r in asked.replies])]
+    return lines
