@@ -57,11 +57,16 @@ def _show_one(
 ) -> None:
     from pipeline.sample_picture import draw_sample
     from pipeline.sample_text import print_sample
+    from schemas.errors import ConfigError
 
     found = dataset.sample(sample)
     screen = dataset.screen(found.screen_id)
     print_sample(found, screen)
     if picture:
         target = png or Path(f"{found.sample_id[:12]}.png")
-        draw_sample(dataset.picture(screen), found, truth=truth).save(target, "PNG")
+        drawn = draw_sample(dataset.picture(screen), found, truth=truth)
+        try:
+            drawn.save(target, "PNG")
+        except OSError as error:
+            raise ConfigError(f"{target}: the picture cannot be written: {error}") from error
         typer.echo(f"Picture    {target}")

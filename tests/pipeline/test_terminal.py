@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from stored_fixtures import Ask, Stored, make_stored
 
+from pipeline.cli.app import main
 from pipeline.sample_text import print_list, print_sample
 from pipeline.terminal import visible
 
@@ -39,3 +40,14 @@ def test_a_listing_and_a_sample_steer_nothing(
     said = capsys.readouterr().out
     assert "\x1b" not in said
     assert said.count("␛[2Jborrar") >= 2
+
+
+def test_a_picture_that_cannot_be_written_is_told_without_a_traceback(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dataset = make_stored(tmp_path, [Stored("uno", (Ask("Abrir", point=(1, 2)),))])
+    (sample,) = dataset.samples()
+    with pytest.raises(SystemExit) as caught:
+        main(["show", dataset.uri, sample.sample_id, "--png", str(tmp_path / "no" / "x.png")])
+    assert caught.value.code == 2
+    assert "the picture cannot be written" in capsys.readouterr().err
