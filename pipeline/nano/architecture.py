@@ -9,17 +9,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeAlias
 
-VOCAB_SIZE = 1152
+VOCAB_SIZE = 1408
 """Rows of the embedding; the tokenizer uses at most as many, the rest is padding."""
 
 PATCH_SIZE = 16
 MERGE_SIZE = 2
 TEMPORAL_PATCH_SIZE = 2
-MIN_PIXELS = 64 * 32 * 32
-MAX_PIXELS = 1024 * 32 * 32
+MIN_PIXELS = 32 * 32 * 32
+MAX_PIXELS = 256 * 32 * 32
 """Bounds of the processor; `transforms/profiles/nano.toml` repeats them and a test compares."""
 
-MAX_POSITIONS = 8192
+MAX_POSITIONS = 4096
+TEXT_LAYERS = 4
 
 ConfigValue: TypeAlias = "bool | int | float | str | list[ConfigValue] | Mapping[str, ConfigValue]"
 ConfigFile: TypeAlias = "dict[str, ConfigValue]"
@@ -34,7 +35,7 @@ def model_config(special: Mapping[str, int]) -> ConfigFile:
     return {
         "architectures": ["Qwen3VLForConditionalGeneration"],
         "model_type": "qwen3_vl",
-        "dtype": "float32",
+        "dtype": "bfloat16",
         "tie_word_embeddings": True,
         "image_token_id": special["<|image_pad|>"],
         "video_token_id": special["<|video_pad|>"],
@@ -48,20 +49,20 @@ def model_config(special: Mapping[str, int]) -> ConfigFile:
 def _text_config(special: Mapping[str, int]) -> ConfigFile:
     rope: ConfigFile = {
         "rope_type": "default",
-        "rope_theta": 10000.0,
+        "rope_theta": 5_000_000.0,
         "mrope_interleaved": True,
-        "mrope_section": [6, 5, 5],  # sums to half of head_dim
+        "mrope_section": [12, 10, 10],  # sums to half of head_dim
     }
     return {
         "model_type": "qwen3_vl_text",
-        "dtype": "float32",
+        "dtype": "bfloat16",
         "vocab_size": VOCAB_SIZE,
         "hidden_size": 128,
-        "intermediate_size": 384,
-        "num_hidden_layers": 2,
+        "intermediate_size": 256,
+        "num_hidden_layers": TEXT_LAYERS,
         "num_attention_heads": 4,
         "num_key_value_heads": 2,
-        "head_dim": 32,
+        "head_dim": 64,
         "hidden_act": "silu",
         "max_position_embeddings": MAX_POSITIONS,
         "rms_norm_eps": 1e-6,
@@ -76,9 +77,9 @@ def _vision_config() -> ConfigFile:
     return {
         "model_type": "qwen3_vl_vision",
         "depth": 3,
-        "hidden_size": 64,
-        "intermediate_size": 128,
-        "num_heads": 2,
+        "hidden_size": 128,
+        "intermediate_size": 256,
+        "num_heads": 4,
         "hidden_act": "gelu_pytorch_tanh",
         "in_channels": 3,
         "patch_size": PATCH_SIZE,
