@@ -29,7 +29,7 @@ CANDIDATE = "candidate"
 CLICK_TEXT = "Punto de clic"
 """Spanish text of the click point's label."""
 
-POINT_WIDTH = 0.9
+POINT_WIDTH = 0.6
 """Radius of a drawn point, in percent of the image's width."""
 
 _ELEMENT_COLOR = "#FF00B8"
@@ -62,10 +62,20 @@ HOTKEYS: dict[Verdict, str] = {
 }
 """One key for each verdict; the guide names them too."""
 _STYLE = """
-.pantalla-pregunta .ant-typography { margin: 0 0 4px; }
-.pantalla-fila { display: flex; flex-wrap: wrap; gap: 4px 32px; align-items: flex-start; }
-.pantalla-fila textarea { min-width: 320px; }
-.pantalla-imagen canvas { filter: drop-shadow(0 0 1px #fff) drop-shadow(0 0 1px #000); }
+.pantalla-cabeza { display: flex; flex-wrap: wrap; gap: 4px 28px; align-items: flex-start; }
+.pantalla-cabeza h2, .pantalla-cabeza h4 { margin: 0 0 4px !important; }
+.pantalla-cabeza h4 { font-size: 14px; font-weight: 400; line-height: 1.35; }
+.pantalla-pregunta { flex: 1 1 320px; }
+.pantalla-pregunta h2 { font-size: 22px; line-height: 1.25; }
+.pantalla-veredicto .lsf-choices { margin: 0; }
+.pantalla-detalles { flex: 0 0 230px; }
+.pantalla-detalles .lsf-choices { margin: 0 0 6px; }
+.pantalla-detalles .lsf-text-area { margin: 0 !important; }
+.pantalla-etiquetas { display: flex; flex-wrap: wrap; margin: 4px 0; }
+.pantalla-etiquetas .lsf-labels { display: contents; }
+.pantalla-etiquetas .lsf-label { margin: 0 6px 6px 0; font-size: 13px; }
+.pantalla-oculto { display: none; }
+.konvajs-content canvas { filter: drop-shadow(0 0 1px #fff) drop-shadow(0 0 1px #000); }
 """
 """The last rule outlines everything drawn in white and black: it shows on any colour."""
 
@@ -107,10 +117,13 @@ def build_config() -> str:
     """The XML labelling config, the same for grounding and localization."""
     view = ET.Element("View")
     _sub(view, "Style").text = _STYLE
-    _add_question(view)
-    _add_verdict(view)
-    _add_details(view)
-    _add_image(view)
+    head = _sub(view, "View", className="pantalla-cabeza")
+    _add_question(_sub(head, "View", className="pantalla-pregunta"))
+    _add_verdict(_sub(head, "View", className="pantalla-veredicto"))
+    _add_details(_sub(head, "View", className="pantalla-detalles"))
+    _add_labels(_sub(view, "View", className="pantalla-etiquetas"))
+    _add_candidates(_sub(view, "View", className="pantalla-oculto"))
+    _add_image(_sub(view, "View", className="pantalla-imagen"))
     ET.indent(view)
     return ET.tostring(view, encoding="unicode")
 
@@ -119,80 +132,64 @@ def _sub(parent: ET.Element, tag: str, **attributes: str) -> ET.Element:
     return ET.SubElement(parent, tag, attributes)
 
 
-def _add_question(view: ET.Element) -> None:
-    row = _sub(view, "View", className="pantalla-pregunta")
-    _sub(row, "Header", value="$question", size="5")
-    _sub(row, "Header", value="$instruction", size="3")
-    _sub(row, "Header", value="$answer", size="5")
+def _add_question(cell: ET.Element) -> None:
+    _sub(cell, "Header", value="$question", size="5")
+    _sub(cell, "Header", value="$instruction", size="3")
+    _sub(cell, "Header", value="$answer", size="5")
 
 
-def _add_verdict(view: ET.Element) -> None:
+def _add_verdict(cell: ET.Element) -> None:
     choices = _sub(
-        view,
+        cell,
         "Choices",
         name=VERDICT,
         toName=IMAGE,
         choice="single-radio",
-        showInline="true",
         required="true",
         requiredMessage="Elija un veredicto antes de enviar.",
     )
     for verdict in Verdict:
-        _sub(
-            choices,
-            "Choice",
-            value=verdict.spanish,
-            alias=verdict.value,
-            hotkey=HOTKEYS[verdict],
-        )
+        attributes = {"value": verdict.spanish, "alias": verdict.value, "hotkey": HOTKEYS[verdict]}
+        _sub(choices, "Choice", **attributes)
 
 
-def _add_details(view: ET.Element) -> None:
-    row = _sub(view, "View", className="pantalla-fila")
-    _add_role(_sub(row, "View"))
-    _add_instruction(_sub(row, "View"))
-
-
-def _add_role(cell: ET.Element) -> None:
+def _add_details(cell: ET.Element) -> None:
     _sub(cell, "Header", value="Clase del elemento (opcional)", size="6")
     choices = _sub(cell, "Choices", name=ROLE, toName=IMAGE, choice="single", layout="select")
     for role in Role:
         _sub(choices, "Choice", value=role.spanish, alias=role.value)
-
-
-def _add_instruction(cell: ET.Element) -> None:
     _sub(cell, "Header", value="Instrucción corregida (opcional)", size="6")
     _sub(
         cell,
         "TextArea",
         name=INSTRUCTION,
         toName=IMAGE,
-        placeholder="Escriba aquí cómo debería decir la instrucción",
+        placeholder="Escríbala aquí",
         rows="1",
         maxSubmissions="1",
         editable="true",
     )
 
 
-def _add_image(view: ET.Element) -> None:
-    points = _sub(view, "KeyPointLabels", name=POINT, toName=IMAGE, strokeWidth="2", opacity="0.9")
+def _add_labels(cell: ET.Element) -> None:
+    points = _sub(cell, "KeyPointLabels", name=POINT, toName=IMAGE, strokeWidth="2", opacity="0.9")
     _label(points, CLICK_TEXT, CLICK, _CLICK_COLOR, hotkey="p")
-    _label(points, "Otra respuesta del modelo", CANDIDATE, _CANDIDATE_COLOR)
-    boxes = _sub(
-        view,
-        "RectangleLabels",
-        name=BOX,
-        toName=IMAGE,
-        strokeWidth="3",
-        opacity="0.08",
-        canRotate="false",
-    )
+    style = {"strokeWidth": "3", "opacity": "0", "canRotate": "false"}
+    boxes = _sub(cell, "RectangleLabels", name=BOX, toName=IMAGE, **style)
     _label(boxes, "Elemento", ELEMENT, _ELEMENT_COLOR, hotkey="e")
     for role in Role:
         _label(boxes, role.spanish, role.value, _ROLE_COLORS[role])
-    frame = _sub(view, "View", className="pantalla-imagen")
+
+
+def _add_candidates(cell: ET.Element) -> None:
+    """A control that nobody can press: its points are shown, not reviewed."""
+    points = _sub(cell, "KeyPointLabels", name=CANDIDATE, toName=IMAGE, opacity="0.6")
+    _label(points, "Otra respuesta del modelo", CANDIDATE, _CANDIDATE_COLOR)
+
+
+def _add_image(cell: ET.Element) -> None:
     _sub(
-        frame,
+        cell,
         "Image",
         name=IMAGE,
         value="$image",

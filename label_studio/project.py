@@ -6,9 +6,10 @@ from label_studio.client import StudioClient
 from label_studio.failures import explained
 from label_studio.guide import guide_html
 from label_studio.interface import build_config
+from label_studio.tasks import MODEL_VERSION
 from schemas.errors import LabelStudioError
 
-VIEW_TITLE = "Por revisar: primero lo más dudoso"
+VIEW_TITLE = "Por revisar"
 DESCRIPTION = "Muestras que el modelo dejó en duda, para que una persona las revise."
 
 _ASSETS_SUFFIX = " · imágenes"
@@ -16,18 +17,44 @@ _MAX_TITLE = 50
 _ASSETS_CONFIG = '<View><Image name="image" value="$image"/></View>'
 _ASSETS_DESCRIPTION = "Guarda las capturas del proyecto de revisión. No tiene tareas; no lo borre."
 _UNCERTAIN_FIRST = ["tasks:predictions_score"]
-# Hidden so that a reviewer is not led by them; they stay in the data.
+# A reviewer sees the task's number, its picture, its instruction, and who did it. What would lead
+# the eye (score, model) or only fills the screen is hidden; it stays in the data.
 _HIDDEN = [
-    "tasks:predictions_score",
-    "tasks:predictions_results",
-    "tasks:predictions_model_versions",
-    "tasks:data.probability",
-    "tasks:data.model",
-    "tasks:data.screen_id",
-    "tasks:data.sample_id",
-    "tasks:data.status",
-    "tasks:data.answer",
-    "tasks:data.question",
+    *(
+        f"tasks:{column}"
+        for column in (
+            "inner_id",
+            "cancelled_annotations",
+            "total_predictions",
+            "annotations_results",
+            "annotations_ids",
+            "predictions_score",
+            "predictions_results",
+            "predictions_model_versions",
+            "file_upload",
+            "storage_filename",
+            "created_at",
+            "updated_at",
+            "updated_by",
+            "avg_lead_time",
+            "draft_exists",
+        )
+    ),
+    *(
+        f"tasks:data.{key}"
+        for key in (
+            "sample_id",
+            "screen_id",
+            "question",
+            "answer",
+            "kind",
+            "status",
+            "probability",
+            "model",
+            "app",
+            "locale",
+        )
+    ),
 ]
 
 
@@ -67,6 +94,22 @@ def ensure_assets(client: StudioClient, title: str) -> int:
             request_options={"max_retries": 0},
         )
     return int(made.id)
+
+
+def show_predictions(client: StudioClient, project_id: int) -> None:
+    """Make the queue show our predictions; without this only the list does.
+
+    The server sets a project's model version by itself only for predictions inside tasks, and
+    refuses one that no prediction has: so this comes after the first of them.
+    """
+    with explained(f"reading project {project_id}"):
+        project = client.sdk.projects.get(project_id)
+    if project.model_version == MODEL_VERSION or not project.total_predictions_number:
+        return
+    with explained("choosing the predictions to show"):
+        client.sdk.projects.update(
+            project_id, model_version=MODEL_VERSION, request_options={"max_retries": 0}
+        )
 
 
 def _find_one(client: StudioClient, title: str) -> int | None:

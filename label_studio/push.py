@@ -22,7 +22,7 @@ from label_studio.checks import prediction_problems, task_problems
 from label_studio.client import ServerSettings, StudioClient, TaskRef, connect
 from label_studio.failures import OutcomeUnknownError
 from label_studio.images import ImageOf, ScreenImages
-from label_studio.project import ensure_assets, ensure_project
+from label_studio.project import ensure_assets, ensure_project, show_predictions
 from label_studio.tasks import TaskData, prediction, task_data
 from schemas.errors import LabelStudioError, PantallaError
 from schemas.ids import content_id
@@ -169,6 +169,7 @@ class _Push:
         self._repair(wanted)
         if missing or bare_before:
             self._look(wanted)
+        show_predictions(self.client, self.project_id)
         return PushReport(
             project_id=self.project_id,
             project_url=f"{url.rstrip('/')}/projects/{self.project_id}/data",

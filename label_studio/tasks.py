@@ -114,7 +114,8 @@ def prediction(sample: ReviewSample) -> PredictionPayload:
     for index, item in enumerate(sample.items):
         regions.extend(_item_regions(sample, index, item))
     for index, place in enumerate(_other_places(sample)):
-        regions.append(_point_region(sample, f"candidate-{index}", place, CANDIDATE))
+        region = _point_region(sample, f"candidate-{index}", place, control=CANDIDATE)
+        regions.append(Region(**region, readonly=True))
     return PredictionPayload(result=tuple(regions), score=sample.probability)
 
 
@@ -142,7 +143,7 @@ def _item_regions(sample: ReviewSample, index: int, item: Item) -> list[Region]:
         region = _box_region(sample, f"box-{index}", item.box, alias)
         regions.extend([region] if region else [])
     if item.point is not None:
-        regions.append(_point_region(sample, f"point-{index}", item.point, CLICK))
+        regions.append(_point_region(sample, f"point-{index}", item.point))
     return regions
 
 
@@ -164,12 +165,11 @@ def _box_region(sample: ReviewSample, key: str, box: Box, alias: str) -> Region 
     return region
 
 
-def _point_region(sample: ReviewSample, key: str, point: Point, alias: str) -> Region:
+def _point_region(sample: ReviewSample, key: str, point: Point, control: str = POINT) -> Region:
     x, y = _percent(_clamped(point, sample.size), sample.size)
-    region = _region(sample, key, POINT, "keypointlabels")
+    alias = CLICK if control == POINT else CANDIDATE
+    region = _region(sample, key, control, "keypointlabels")
     region["value"] = RegionValue(x=x, y=y, width=POINT_WIDTH, keypointlabels=[alias])
-    if alias == CANDIDATE:
-        region["readonly"] = True
     return region
 
 

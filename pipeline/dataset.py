@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from PIL import Image
 
 from pipeline.dataset_parts import check_version, read_part, table_schema
 from pipeline.fingerprint import HEAD
@@ -16,10 +17,11 @@ from pipeline.totals import total_counts
 from schemas.commits import commit_from_json
 from schemas.errors import DatasetError
 from schemas.ids import sha256_hex
-from schemas.records import ByteRange, CommitRecord, Member, Shard, ShardKind, UnitCounts
+from schemas.records import CommitRecord, Shard, ShardKind, UnitCounts
 from schemas.tables import SCHEMA_VERSION
 from transforms.commit import COMMITS
-from transforms.shards import read_member
+from transforms.decode import decode_image
+from transforms.shards import member_of_row, read_member
 from transforms.storage import Storage, join_uri, normalize_uri, storage_for
 
 
@@ -158,8 +160,7 @@ class Dataset:
             StorageError: if the shard cannot be read.
         """
         shard = Shard(screen.shard, ShardKind(screen.shard_kind))
-        image = ByteRange(screen.member, screen.byte_offset, screen.byte_size)
-        member = Member(screen.member, image, row=screen.row)
+        member = member_of_row(screen.member, screen.byte_offset, screen.byte_size, screen.row)
         data = read_member(shard, member, self.input_endpoint)
         if sha256_hex(data) != screen.screen_id:
             raise DatasetError(
@@ -167,6 +168,16 @@ class Dataset:
                 f"(expected SHA-256 {screen.screen_id[:12]}..., found {sha256_hex(data)[:12]}...)"
             )
         return data
+
+    def picture(self, screen: ScreenRow) -> Image.Image:
+        """The pixels of `screen`: upright RGB, the frame of all stored geometry.
+
+        Raises:
+            DatasetError: if the shard no longer holds its bytes.
+            StorageError: if the shard cannot be read.
+        """
+        limit = screen.size.width * screen.size.height
+        return decode_image(self.pixels_of(screen), limit).image
 
     def _unique(self, table: str, column: str, prefix: str, what: str) -> pa.Table:
         found: dict[str, pa.Table] = {}

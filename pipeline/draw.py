@@ -118,7 +118,7 @@ def _pixels(box: Box, grow: int) -> tuple[int, int, int, int]:
 def _point(pen: ImageDraw.ImageDraw, point: Point, colour: tuple[int, int, int], core: int) -> None:
     x, y = round(point.x), round(point.y)
     arm = core * 7
-    for half, tone in ((core, _DARK), (core // 2, _LIGHT)):
+    for half, tone in ((core, _DARK), (core // 2, colour)):
         for dx, dy in ((arm, half), (half, arm)):
             pen.rectangle((x - dx, y - dy, x + dx, y + dy), fill=tone)
     radius = core * 3

@@ -6,12 +6,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from pipeline.terminal import output, show
 from schemas.profile import Checkpoint, ModelProfile, Sampling
 
 
 def print_profile(profile: ModelProfile, console: Console | None = None) -> None:
     """Print everything a profile says, ending with the source of each fact."""
-    console = console or Console()
+    console = console or output()
     table = Table.grid(padding=(0, 2))
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
@@ -37,7 +38,7 @@ def print_profile(profile: ModelProfile, console: Console | None = None) -> None
         table.add_row("", Text(task.prompt, style="dim"))
     for number, (fact, source) in enumerate(sorted(profile.sources.items())):
         table.add_row("Sources" if number == 0 else "", Text(f"{fact}: {source}"))
-    console.print(table)
+    show(table, console)
 
 
 def _checkpoint(checkpoint: Checkpoint) -> str:

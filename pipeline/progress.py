@@ -55,16 +55,20 @@ class Progress:
             total_units: of the whole plan.
             total_screens: of the whole plan.
             done_units: of these, committed by earlier runs.
-            done_screens: screens of those units.
+            done_screens: screens of those units; where it is not known (0), their usual share.
         """
         self._units, self._screens = total_units, total_screens
-        self._done_units, self._done_screens = done_units, done_screens
-        self._old_screens = done_screens
+        usual = total_screens * done_units // total_units if total_units else 0
+        self._done_units, self._done_screens = done_units, done_screens or usual
+        self._old_screens = self._done_screens
         self._began = self._spoke = self.clock()
         if self.console.is_terminal:
             self._bar = _make_bar(self.console)
             self._task = self._bar.add_task(
-                "annotating", total=total_screens, completed=done_screens, units=self._of_units()
+                "Annotating",
+                total=total_screens,
+                completed=self._done_screens,
+                units=self._of_units(),
             )
             self._bar.start()
             return
@@ -75,9 +79,16 @@ class Progress:
     def advance(self, record: CommitRecord) -> None:
         """Count one unit that was just committed."""
         self._done_units += 1
-        self._done_screens += record.counts.members
+        self._done_screens = min(self._screens, self._done_screens + record.counts.members)
+        if self._done_units >= self._units:
+            self._done_screens = self._screens
         if self._bar is not None and self._task is not None:
-            self._bar.update(self._task, completed=self._done_screens, units=self._of_units())
+            self._bar.update(
+                self._task,
+                description="Annotating",
+                completed=self._done_screens,
+                units=self._of_units(),
+            )
         elif self.clock() - self._spoke >= LINE_SECONDS:
             self._spoke = self.clock()
             self._say(self._line())

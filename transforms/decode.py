@@ -30,11 +30,8 @@ PILLOW_ERRORS = (
     IndexError,
     KeyError,
     TypeError,
-    AttributeError,  # TIFF directories with fields of the wrong type
-    NotImplementedError,
     OverflowError,
     MemoryError,
-    RuntimeError,  # failures inside libwebp and libtiff
     Image.DecompressionBombError,
 )
 """What Pillow's plugins raise on damaged files; they have no common base."""

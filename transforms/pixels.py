@@ -41,7 +41,7 @@ def exif_orientation(image: Image.Image, flags: set[str]) -> int:
     except (*_EXIF_ERRORS, struct.error):
         flags.add("exif_unreadable")
         return 1
-    return value if value in _TURNS else 1
+    return int(value) if value in _TURNS else 1
 
 
 def turned(image: Image.Image, orientation: int) -> Image.Image:

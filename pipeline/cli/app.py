@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from typing import Annotated
@@ -65,6 +66,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     own = words.index("--") if "--" in words else len(words)
     debug = "--debug" in words[:own]
     words = [word for i, word in enumerate(words) if i >= own or word != "--debug"]
+    if debug:
+        os.environ["PANTALLA_DEBUG"] = "1"  # read where library logs are silenced
     try:
         app(args=words, prog_name="pantalla")
     except PantallaError as error:

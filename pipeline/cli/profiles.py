@@ -23,22 +23,24 @@ def _default(context: typer.Context) -> None:
 @profiles_app.command("list")
 def list_all() -> None:
     """List the bundled model profiles."""
-    from rich.console import Console
     from rich.table import Table
 
+    from pipeline.terminal import output, show
     from transforms.profiles.load import list_profiles, load_profile
 
-    table = Table("profile", "default checkpoint", "licence", "frame", "asks", box=None)
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for column in ("profile", "default checkpoint", "licence", "frame", "asks"):
+        table.add_column(column, overflow="fold")
     for name in list_profiles():
         profile = load_profile(name)
         first = profile.checkpoints[0]
         frame = profile.frame.value if profile.frame is not None else "unknown: set model.frame"
         table.add_row(name, first.id, first.licence, frame, ", ".join(sorted(profile.tasks)))
-    Console().print(table)
+    show(table, output())
 
 
 @profiles_app.command("show")
-def show(
+def show_one(
     name: Annotated[
         str, typer.Argument(help="A bundled name, or the path of a .toml file.", show_default=False)
     ],

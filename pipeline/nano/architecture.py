@@ -12,15 +12,29 @@ from typing import TypeAlias
 VOCAB_SIZE = 1408
 """Rows of the embedding; the tokenizer uses at most as many, the rest is padding."""
 
+TEXT_WIDTH = 128
+TEXT_INNER = 256
+TEXT_LAYERS = 4
+HEADS = 4
+KEY_VALUE_HEADS = 2
+HEAD_WIDTH = 64
+
+VISION_WIDTH = 128
+VISION_INNER = 256
+VISION_LAYERS = 3
+VISION_HEADS = 4
+VISION_POSITIONS = 24 * 24
+DEEPSTACK_LAYERS = (0,)
+
+CHANNELS = 3
 PATCH_SIZE = 16
 MERGE_SIZE = 2
 TEMPORAL_PATCH_SIZE = 2
 MIN_PIXELS = 32 * 32 * 32
-MAX_PIXELS = 256 * 32 * 32
+MAX_PIXELS = 512 * 32 * 32
 """Bounds of the processor; `transforms/profiles/nano.toml` repeats them and a test compares."""
 
-MAX_POSITIONS = 4096
-TEXT_LAYERS = 4
+MAX_POSITIONS = 8192
 
 ConfigValue: TypeAlias = "bool | int | float | str | list[ConfigValue] | Mapping[str, ConfigValue]"
 ConfigFile: TypeAlias = "dict[str, ConfigValue]"
@@ -57,12 +71,12 @@ def _text_config(special: Mapping[str, int]) -> ConfigFile:
         "model_type": "qwen3_vl_text",
         "dtype": "bfloat16",
         "vocab_size": VOCAB_SIZE,
-        "hidden_size": 128,
-        "intermediate_size": 256,
+        "hidden_size": TEXT_WIDTH,
+        "intermediate_size": TEXT_INNER,
         "num_hidden_layers": TEXT_LAYERS,
-        "num_attention_heads": 4,
-        "num_key_value_heads": 2,
-        "head_dim": 64,
+        "num_attention_heads": HEADS,
+        "num_key_value_heads": KEY_VALUE_HEADS,
+        "head_dim": HEAD_WIDTH,
         "hidden_act": "silu",
         "max_position_embeddings": MAX_POSITIONS,
         "rms_norm_eps": 1e-6,
@@ -76,18 +90,18 @@ def _text_config(special: Mapping[str, int]) -> ConfigFile:
 def _vision_config() -> ConfigFile:
     return {
         "model_type": "qwen3_vl_vision",
-        "depth": 3,
-        "hidden_size": 128,
-        "intermediate_size": 256,
-        "num_heads": 4,
+        "depth": VISION_LAYERS,
+        "hidden_size": VISION_WIDTH,
+        "intermediate_size": VISION_INNER,
+        "num_heads": VISION_HEADS,
         "hidden_act": "gelu_pytorch_tanh",
-        "in_channels": 3,
+        "in_channels": CHANNELS,
         "patch_size": PATCH_SIZE,
         "spatial_merge_size": MERGE_SIZE,
         "temporal_patch_size": TEMPORAL_PATCH_SIZE,
-        "out_hidden_size": 128,
-        "num_position_embeddings": 576,
-        "deepstack_visual_indexes": [0],
+        "out_hidden_size": TEXT_WIDTH,
+        "num_position_embeddings": VISION_POSITIONS,
+        "deepstack_visual_indexes": list(DEEPSTACK_LAYERS),
     }
 
 

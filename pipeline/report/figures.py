@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from pipeline.config import CostConfig
 from pipeline.dataset import Dataset
 from pipeline.report.accuracy import COLUMNS, Accuracy, AccuracyTally
+from pipeline.report.last_work import LastWork, last_work
 from pipeline.report.stats import RunStats
 from schemas.codes import Route
 from schemas.records import UnitCounts
@@ -64,7 +65,9 @@ class RunFigures:
         models: samples by checkpoint.
         apps: screens by application, "" where unknown.
         licences: screens by image licence, "" where unknown.
+        threshold: probability from which rows are accepted; None where it is not known.
         speeds, cost, stats: of this run only.
+        last_work: the last run that committed anything, this one or an earlier one.
     """
 
     dataset: str
@@ -78,13 +81,26 @@ class RunFigures:
     models: dict[str, int]
     apps: dict[str, int]
     licences: dict[str, int]
+    threshold: float | None
     speeds: Speeds
     cost: Cost | None
     stats: RunStats
+    last_work: LastWork | None
 
 
-def make_figures(dataset: Dataset, stats: RunStats, cost: CostConfig) -> RunFigures:
+def make_figures(
+    dataset: Dataset,
+    stats: RunStats,
+    cost: CostConfig | None = None,
+    threshold: float | None = None,
+) -> RunFigures:
     """Read a dataset once, part by part, and make the figures of its report.
+
+    Args:
+        dataset: what the run left behind.
+        stats: what the run spent.
+        cost: prices, or none.
+        threshold: of acceptance, for the plots.
 
     Raises:
         DatasetError: if a committed part is missing or damaged.
@@ -115,9 +131,11 @@ def make_figures(dataset: Dataset, stats: RunStats, cost: CostConfig) -> RunFigu
         models=dict(sorted(models.items())),
         apps=dict(sorted(origin["app"].items())),
         licences=dict(sorted(origin["licence"].items())),
+        threshold=threshold,
         speeds=_speeds(stats),
         cost=_cost(stats, cost),
         stats=stats,
+        last_work=last_work(dataset, stats),
     )
 
 
@@ -145,8 +163,8 @@ def _ratio(amount: int, seconds: float) -> float | None:
     return amount / seconds if amount and seconds > 0 else None
 
 
-def _cost(stats: RunStats, cost: CostConfig) -> Cost | None:
-    if cost.machine_hour is None:
+def _cost(stats: RunStats, cost: CostConfig | None) -> Cost | None:
+    if cost is None or cost.machine_hour is None:
         return None
     total = cost.machine_hour * stats.wall_seconds / 3600
     return Cost(

@@ -39,6 +39,7 @@ FIELDS: dict[str, str] = {
     "accuracy.grounding": "point in a true box, or absent where it is absent; all routes",
     "accuracy.by_route": "the same for each route",
     "accuracy.localization": "boxes found against true boxes, one to one at IoU 0.5",
+    "probability.threshold": "rows at or above it are accepted; null where it is not known",
     "probability.bins": "number of equal bins over 0..1",
     "probability.by_route": "samples in each bin, by route",
     "models": "samples by checkpoint",
@@ -68,6 +69,7 @@ FIELDS: dict[str, str] = {
     "speed.output_tokens_per_second": "generated tokens over engine-busy time",
     "speed.total_tokens_per_second": "prompt and generated tokens over engine-busy time",
     "speed.engine_busy_share": "engine-busy time over the time engines were up, 0..1",
+    "last_work": "the last run that committed a unit: when it ended, its screens, its speed",
     "cost": "null without a configured price; else of this run, at the price of a machine hour",
 }
 """Dotted name -> what it means. A test holds it against what is written."""
@@ -105,6 +107,7 @@ def _document(figures: RunFigures) -> dict[str, _Value]:
         "licences": {**figures.licences},
         "run": asdict(figures.stats),
         "speed": asdict(figures.speeds),
+        "last_work": None if figures.last_work is None else asdict(figures.last_work),
         "cost": None if figures.cost is None else asdict(figures.cost),
         "fields": {**FIELDS},
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import Console
 from rich.table import Table
@@ -22,6 +22,7 @@ from pipeline.report.words import (
     percent,
     share_text,
 )
+from pipeline.terminal import show
 
 _BAR = 24
 
@@ -33,14 +34,14 @@ def print_summary(figures: RunFigures, console: Console) -> None:
     table.add_column(overflow="fold")
     for name, value in _lines(figures):
         table.add_row(name, value)
-    console.print(table)
+    show(table, console)
 
 
 def summary_text(figures: RunFigures) -> str:
     """The summary without colours, for files and logs."""
     sink = io.StringIO()
     print_summary(figures, Console(file=sink, width=110, no_color=True, highlight=False))
-    return "\n".join(line.rstrip() for line in sink.getvalue().splitlines()) + "\n"
+    return sink.getvalue()
 
 
 def _lines(figures: RunFigures) -> Iterator[tuple[str, Text | str]]:
@@ -50,9 +51,13 @@ def _lines(figures: RunFigures) -> Iterator[tuple[str, Text | str]]:
     yield "Screens", _proof(counts.members, "member", counts.screens, counts.members_rejected)
     yield "Samples", _proof(counts.queries, "query", counts.samples, counts.queries_rejected)
     yield "", ""
-    yield from _bars("Routes", counts.routes, ROUTE_WORDS, coloured=True)
-    yield from _bars("Answers", counts.statuses, STATUS_WORDS)
-    yield from _bars("Rejects", counts.rejects, {})
+    routes = _named(counts.routes, ROUTE_WORDS)
+    statuses = _named(counts.statuses, STATUS_WORDS)
+    rejects = _named(counts.rejects, {})
+    width = max((len(name) for _, name, _ in (*routes, *statuses, *rejects)), default=0)
+    yield from _bars("Routes", routes, width, coloured=True)
+    yield from _bars("Answers", statuses, width)
+    yield from _bars("Rejects", rejects, width)
     yield "", ""
     yield "Accuracy", f"grounding: {share_text(figures.accuracy.grounding)}"
     yield from _accuracy_details(figures)
@@ -71,15 +76,18 @@ def _proof(total: int, one: str, out: int, rejected: int) -> str:
     return f"{out:,}   ({listed} = {out:,} out + {rejected:,} rejected)"
 
 
+def _named(tally: Mapping[str, int], words: Mapping[str, str]) -> list[tuple[str, str, int]]:
+    """Code, words and amount of what occurs, most frequent first."""
+    shown = sorted(((code, n) for code, n in tally.items() if n), key=lambda p: (-p[1], p[0]))
+    return [(code, words.get(code, code.replace("_", " ")), n) for code, n in shown]
+
+
 def _bars(
-    title: str, tally: Mapping[str, int], words: Mapping[str, str], *, coloured: bool = False
+    title: str, lines: Sequence[tuple[str, str, int]], width: int, *, coloured: bool = False
 ) -> Iterator[tuple[str, Text]]:
-    shown = {code: amount for code, amount in tally.items() if amount}
-    largest = max(shown.values(), default=0)
-    width = max((len(words.get(code, code)) for code in shown), default=0)
-    for code, amount in sorted(shown.items(), key=lambda pair: (-pair[1], pair[0])):
-        line = Text(f"{words.get(code, code.replace('_', ' ')):<{width}}  {amount:>7,}  ")
-        bar = "█" * max(1, round(_BAR * amount / largest))
+    for code, name, amount in lines:
+        line = Text(f"{name:<{width}}  {amount:>7,}  ")
+        bar = "█" * max(1, round(_BAR * amount / lines[0][2]))
         line.append(bar, style=css(route_colour(code)) if coloured else "dim")
         yield title, line
         title = ""

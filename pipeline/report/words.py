@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from pipeline.report.accuracy import Share
 
 STATUS_WORDS: dict[str, str] = {
@@ -57,11 +59,12 @@ def percent(value: float | None) -> str:
 
 
 def money(value: float | None, currency: str) -> str:
-    """An amount with enough decimals to be told from zero."""
+    """Two decimals, or three significant digits below one: `0.00127 USD`."""
     if value is None:
         return "n/a"
-    digits = 2 if value >= 1 or value == 0 else 6
-    return f"{value:,.{digits}f} {currency}"
+    if value >= 1 or value == 0:
+        return f"{value:,.2f} {currency}"
+    return f"{value:.{2 - math.floor(math.log10(value))}f} {currency}"
 
 
 def share_text(share: Share) -> str:

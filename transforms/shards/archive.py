@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import BinaryIO, cast
 
+from schemas.codes import RejectReason
+from schemas.errors import MemberRejected
 from schemas.records import Shard
 from transforms.storage import Storage
 from transforms.storage.base import HEADER_READ_AHEAD, READ_AHEAD
@@ -83,17 +85,20 @@ def open_archive(shard: Shard, storage: Storage, read_ahead: int = READ_AHEAD) -
         read_ahead: bytes fetched at once from a remote, uncompressed tar.
 
     Raises:
-        tarfile.ReadError: if the compression is one that is not read.
+        MemberRejected: SHARD_UNREADABLE if the compression is one that is not read.
     """
     with storage.open(shard.uri, shard.version, HEADER_READ_AHEAD) as probe:
         magic = probe.read(6)
     other = next((name for start, name in _OTHER.items() if magic.startswith(start)), None)
     if other:
-        raise tarfile.ReadError(f"{other}-compressed; decompress it, or use gzip")
+        detail = f"{other}-compressed; decompress it, or use gzip"
+        raise MemberRejected(RejectReason.SHARD_UNREADABLE, detail)
     zipped = magic.startswith(_GZIP)
     with storage.open(shard.uri, shard.version, READ_AHEAD if zipped else read_ahead) as file:
         if not zipped:
-            yield Archive(file, file.seek(0, io.SEEK_END))
+            size = file.seek(0, io.SEEK_END)
+            file.seek(0)
+            yield Archive(file, size)
             return
         with gzip.GzipFile(fileobj=file) as plain:
             yield Archive(cast("BinaryIO", plain), _GZIP_SIZE_UNKNOWN)

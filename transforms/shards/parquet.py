@@ -46,9 +46,6 @@ def index_parquet(shard: Shard, storage: Storage) -> ShardIndex:
             rows = file.metadata.num_rows
     except MemberRejected as error:
         return ShardIndex((), (Problem(None, RejectReason(error.reason), error.detail),))
-    except _ERRORS as error:
-        detail = f"not a readable Parquet file: {error}"
-        return ShardIndex((), (Problem(None, RejectReason.SHARD_UNREADABLE, detail),))
     names = map(row_name, range(rows))
     return ShardIndex(
         tuple(Member(name, ByteRange(name, None, 0), row=i) for i, name in enumerate(names))
@@ -91,11 +88,19 @@ def read_parquet_member(shard: Shard, member: Member, storage: Storage) -> bytes
 
 @contextmanager
 def _open(shard: Shard, storage: Storage) -> Iterator[pq.ParquetFile]:
-    with (
-        storage.open(shard.uri, shard.version, HEADER_READ_AHEAD) as raw,
-        pq.ParquetFile(raw, buffer_size=_BUFFER, pre_buffer=False) as file,
-    ):
-        yield file
+    """The file with its footer read.
+
+    Raises:
+        MemberRejected: SHARD_UNREADABLE if there is no whole footer.
+    """
+    with storage.open(shard.uri, shard.version, HEADER_READ_AHEAD) as raw:
+        try:
+            file = pq.ParquetFile(raw, buffer_size=_BUFFER, pre_buffer=False)
+        except _ERRORS as error:
+            detail = f"not a readable Parquet file: {error}"
+            raise MemberRejected(RejectReason.SHARD_UNREADABLE, detail) from error
+        with file:
+            yield file
 
 
 def _by_group(

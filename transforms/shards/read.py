@@ -43,6 +43,8 @@ def read_unit(unit: Unit, s3_endpoint: str | None = None) -> Iterator[RawScreen 
     Raises:
         StorageError: if the store does not answer; the unit can be read again later.
     """
+    if not unit.members:
+        return
     storage = storage_for(unit.shard.uri, s3_endpoint)
     done = 0
     try:
@@ -54,6 +56,8 @@ def read_unit(unit: Unit, s3_endpoint: str | None = None) -> Iterator[RawScreen 
         yield from _rejects(unit, done, RejectReason.SHARD_CHANGED, error)
     except ObjectDeniedError as error:
         yield from _rejects(unit, done, RejectReason.MEMBER_UNREADABLE, error)
+    except MemberRejected as error:
+        yield from _rejects(unit, done, RejectReason(error.reason), error)
     except OSError as error:
         yield from _rejects(unit, done, RejectReason.SHARD_UNREADABLE, error)
 

@@ -37,6 +37,8 @@ def index_tar(shard: Shard, storage: Storage) -> ShardIndex:
     GNU and PAX names of any length are read; names that are not UTF-8 are read as Windows-1252.
     A cut archive keeps every member before the cut, whatever byte the cut is at.
     """
+    if shard.byte_size == 0:
+        return ShardIndex((), (Problem(None, RejectReason.SHARD_EMPTY, "0 bytes"),))
     entries: list[ByteRange] = []
     problems: list[Problem] = []
     try:
@@ -46,10 +48,11 @@ def index_tar(shard: Shard, storage: Storage) -> ShardIndex:
                     problems.append(item)
                 else:
                     entries.append(item)
-    except _WALK_ERRORS as error:
-        problems.append(
-            Problem(None, RejectReason.SHARD_UNREADABLE, f"not a readable tar: {error}")
-        )
+    except MemberRejected as error:
+        problems.append(Problem(None, RejectReason(error.reason), error.detail))
+    except STREAM_ERRORS as error:
+        detail = f"not a readable tar: {error}"
+        problems.append(Problem(None, RejectReason.SHARD_UNREADABLE, detail))
     return pair_members(entries, problems)
 
 
@@ -78,7 +81,7 @@ def read_tar_member(shard: Shard, member: Member, storage: Storage) -> bytes:
 
 def _walk(archive: Archive) -> Iterator[ByteRange | Problem]:
     """Every wanted file, and a last problem where the archive does not end as it should."""
-    last = 0
+    last = None
     try:
         tar = tarfile.open(  # noqa: SIM115 - closing it is the archive's business
             fileobj=cast("BinaryIO", archive), mode="r:", errors="surrogateescape", encoding="utf-8"
@@ -132,11 +135,12 @@ def _check_end(archive: Archive, offset: int) -> Iterator[Problem]:
         yield Problem(None, RejectReason.SHARD_UNREADABLE, detail)
 
 
-def _damage(archive: Archive, last: int, error: BaseException) -> Problem:
-    cut = isinstance(error, EOFError) or (archive.hit_end and last > 0)
+def _damage(archive: Archive, last: int | None, error: BaseException) -> Problem:
+    cut = isinstance(error, EOFError) or (archive.hit_end and last is not None)
     reason = RejectReason.SHARD_TRUNCATED if cut else RejectReason.SHARD_UNREADABLE
-    what = "cut" if cut else "not readable"
-    return Problem(None, reason, f"{what} after the member at byte {last}: {error}")
+    what = "cut" if cut else "not readable as a tar"
+    where = "" if last is None else f" after the member at byte {last}"
+    return Problem(None, reason, f"{what}{where}: {error}")
 
 
 def _slicer(archive: Archive) -> _Fetch:

@@ -20,7 +20,7 @@ from transforms.storage.base import (
     ObjectMissingError,
     ObjectStat,
 )
-from transforms.storage.s3_reader import Fetch, RangeReader
+from transforms.storage.s3_reader import Body, Fetch, RangeReader
 
 _MISSING = {"404", "NoSuchKey", "NoSuchBucket", "NotFound"}
 _CHANGED = {"412", "PreconditionFailed"}
@@ -135,15 +135,15 @@ class S3Storage:
     def _fetch(self, uri: str) -> Fetch:
         bucket, key = split_uri(uri)
 
-        def fetch(first: int, last: int, version: str) -> BinaryIO:
+        def fetch(first: int, last: int, version: str) -> Body:
             condition = {"IfMatch": version} if version else {}
             span = f"bytes={first}-{last}"
             try:
                 with self._errors("read", uri):
                     reply = self._client.get_object(Bucket=bucket, Key=key, Range=span, **condition)
             except _OutOfRangeError:
-                return io.BytesIO()
-            return cast("BinaryIO", reply["Body"])
+                return Body(io.BytesIO(), 0)
+            return Body(reply["Body"], reply.get("ContentLength"))
 
         return fetch
 

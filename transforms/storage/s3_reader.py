@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import BinaryIO, TypeAlias
 
 from botocore.exceptions import BotoCoreError
@@ -11,8 +12,22 @@ from urllib3.exceptions import HTTPError
 
 from schemas.errors import StorageError
 
-Fetch: TypeAlias = "Callable[[int, int, str], BinaryIO]"
-"""Opens the body of bytes `first..last` (both included) of one version of an object."""
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """The answer to one range request.
+
+    Attributes:
+        length: bytes the server announced, or None where its header did not arrive whole: a
+            connection may be cut there too, and what is left looks like an empty answer.
+    """
+
+    stream: BinaryIO
+    length: int | None
+
+
+Fetch: TypeAlias = "Callable[[int, int, str], Body]"
+"""Opens bytes `first..last` (both included) of one version of an object."""
 
 CHUNK = 256 * 2**10
 """Bytes asked of a body at once: the most that a cut connection loses."""
@@ -79,34 +94,36 @@ class RangeReader(io.RawIOBase):
         while done < len(view):
             got, cut = self._attempt(view[done:])
             done += got
-            if cut is None and got == 0:
+            if cut is None:
                 break
             idle = 0 if got else idle + 1
             if idle >= RESUMES:
                 raise StorageError(
                     f"{self._uri}: read stopped at byte {self._position} of {self._size} "
-                    f"after {RESUMES} attempts: {type(cut).__name__}"
+                    f"after {RESUMES} attempts: {type(cut).__name__}: {cut}"
                 ) from cut
         return done
+
+    def readall(self) -> bytes:
+        """Everything from here to the end, in one request; the inherited one makes 8 KiB ones."""
+        buffer = bytearray(max(self._size - self._position, 0))
+        return bytes(memoryview(buffer)[: self.readinto(buffer)])
 
     def _attempt(self, view: memoryview) -> tuple[int, Exception | None]:
         """Read what one request brings: bytes gained, and what cut it short, if anything."""
         last = self._position + len(view) - 1
         body = self._fetch(self._position, last, self._version)
         got = 0
+        cut: Exception | None = None
         try:
-            while got < len(view):
-                chunk = body.read(min(len(view) - got, CHUNK))
-                if not chunk:
-                    break
+            while chunk := body.stream.read(min(len(view) - got, CHUNK)):
                 view[got : got + len(chunk)] = chunk
                 got += len(chunk)
         except _CUT as error:
-            return self._advance(got), error
+            cut = error
         finally:
-            body.close()
-        return self._advance(got), None
-
-    def _advance(self, count: int) -> int:
-        self._position += count
-        return count
+            body.stream.close()
+        self._position += got
+        if cut is None and got != body.length:
+            cut = EOFError(f"{got} bytes of {body.length}")
+        return got, cut

@@ -1,0 +1,91 @@
+"""`pantalla push`: review rows of a dataset to Label Studio."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pipeline.cli.options import InputEndpoint, Overrides, S3Endpoint
+
+if TYPE_CHECKING:
+    from pipeline.config import JobConfig, LabelStudioConfig
+    from pipeline.report.stats import PushOutcome
+
+
+def push(
+    dataset: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[DATASET]",
+            help="A dataset: a folder or s3://...; default: that of --config.",
+            show_default=False,
+        ),
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option("--config", "-c", help="The job file, for its settings.")
+    ] = None,
+    url: Annotated[
+        str | None, typer.Option("--url", help="Address of the Label Studio server.")
+    ] = None,
+    project: Annotated[
+        str | None, typer.Option("--project", help="Title of the project, found or made.")
+    ] = None,
+    token_env: Annotated[
+        str | None,
+        typer.Option("--token-env", help="Environment variable that holds the API token."),
+    ] = None,
+    s3_endpoint: S3Endpoint = None,
+    input_s3_endpoint: InputEndpoint = None,
+    set_: Overrides = None,
+) -> None:
+    """Send the samples that need people to Label Studio; what is there already stays as it is.
+
+    Exit code 1 means that some are not there yet: the same command tries again.
+    """
+    from pipeline.config import load_config
+    from pipeline.dataset import open_dataset
+    from pipeline.push import push_dataset
+
+    job = load_config(config, tuple(set_ or ())) if config else None
+    if dataset is None and job is None:
+        raise typer.BadParameter("name a dataset, or a job file with --config")
+    uri = dataset or (job.output.dataset if job else "")
+    opened = open_dataset(
+        uri,
+        s3_endpoint or (job.output.s3_endpoint if job else None),
+        input_s3_endpoint or (job.input.s3_endpoint if job else None),
+    )
+    outcome = push_dataset(opened, _studio(job, url, project, token_env))
+    _tell(outcome)
+    raise typer.Exit(1 if outcome.pending else 0)
+
+
+def _studio(
+    job: JobConfig | None, url: str | None, project: str | None, token_env: str | None
+) -> LabelStudioConfig:
+    """The job's Label Studio settings, or the defaults, with the options over them."""
+    from pydantic import ValidationError
+
+    from pipeline.config import LabelStudioConfig
+    from schemas.errors import ConfigError
+
+    base = job.label_studio.model_dump() if job else {}
+    given = {"url": url, "project": project, "token_env": token_env}
+    settings = {**base, **{name: text for name, text in given.items() if text is not None}}
+    try:
+        return LabelStudioConfig.model_validate(settings)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(map(str, first["loc"]))
+        raise ConfigError(f"label_studio.{name} = {first['input']!r}: {first['msg']}") from None
+
+
+def _tell(outcome: PushOutcome) -> None:
+    typer.echo(f"New tasks          {outcome.tasks_new}")
+    typer.echo(f"There already      {outcome.tasks_present}")
+    typer.echo(f"Not there yet      {outcome.pending}")
+    if outcome.note:
+        typer.echo(f"Note               {outcome.note}")
+    typer.echo(f"Project            {outcome.project}")

@@ -1,0 +1,31 @@
+"""`pantalla run`: the job, or the rest of it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from pipeline.cli.options import JobFile, Overrides
+
+
+def run(
+    config: JobFile,
+    beam_flags: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[-- BEAM FLAGS]",
+            help="Flags for Beam, after `--`; default runner: FnApiRunner.",
+            show_default=False,
+        ),
+    ] = None,
+    set_: Overrides = None,
+) -> None:
+    """Run a job: annotate what is not committed yet, push what needs people, write the report.
+
+    A killed or failed run goes on where it stopped when it is started again.
+    """
+    from pipeline.cli.job import run_and_report
+    from pipeline.config import load_config
+
+    raise typer.Exit(run_and_report(load_config(config, tuple(set_ or ())), beam_flags or ()))

@@ -1,0 +1,34 @@
+"""Shows a run's progress on the terminal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pipeline.plan import Plan
+from pipeline.progress import Progress
+from pipeline.run import Observer
+from schemas.records import CommitRecord
+
+
+@dataclass
+class Watch(Observer):
+    """Passes what a run tells on to `progress`."""
+
+    progress: Progress
+
+    def status(self, text: str) -> None:
+        """A step begins."""
+        self.progress.status(text)
+
+    def start(self, plan: Plan, done_units: int) -> None:
+        """The work is known; a plan that is all done needs no bar."""
+        if done_units < len(plan.units):
+            self.progress.start(len(plan.units), plan.members, done_units)
+
+    def advance(self, record: CommitRecord) -> None:
+        """One more unit is committed."""
+        self.progress.advance(record)
+
+    def finish(self) -> None:
+        """No more units will come."""
+        self.progress.finish()

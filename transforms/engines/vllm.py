@@ -1,0 +1,246 @@
+"""The vLLM engine, offline. Only this module and `vllm_start` import vLLM.
+
+Read against the source of vLLM 0.32 (`entrypoints/llm.py`, `entrypoints/common/offline.py`,
+`v1/engine/llm_engine.py`):
+
+- `LLM.enqueue_chat` renders one conversation and returns the engine's id of it, which is
+  `<counter>-<8 random hex digits>`; outputs carry the part before the dash.
+- `n > 1` fans out into children with seeds `seed + i`; `step` gives one output for all of them,
+  in order, when the last one is done.
+- Rendering raises before anything is queued, so a bad request leaves its neighbours alone.
+- The image's `uuid` replaces the hash of its pixels in the processor cache and in prefix caching:
+  it must differ wherever pixels differ, which `EngineRequest.image_key` promises.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import threading
+from functools import partial
+from typing import TYPE_CHECKING
+
+from schemas.codes import RejectReason
+from schemas.errors import EngineError
+from schemas.records import Answer, Completion
+from transforms.engines.base import EngineFactory, EngineInfo, EngineRequest
+from transforms.engines.vllm_settings import (
+    VllmSettings,
+    prepare_environment,
+    vllm_settings,
+)
+from transforms.engines.vllm_start import load_llm, release_memory
+
+if TYPE_CHECKING:
+    import psutil
+    from vllm import LLM, RequestOutput, SamplingParams
+
+__all__ = ["VllmEngine", "VllmSettings", "start_vllm", "vllm_factory", "vllm_settings"]
+
+_ENGINE_SLOT = threading.Lock()
+"""Held while an engine lives: two in one process abort it."""
+
+_LENGTH_PARAMETERS = frozenset({"input_tokens", "input_text"})
+_BROKEN_FINISHES = frozenset({"error", "abort"})
+
+
+def vllm_factory(settings: VllmSettings) -> EngineFactory:
+    """A picklable call that starts the engine."""
+    return partial(start_vllm, settings)
+
+
+def start_vllm(settings: VllmSettings) -> VllmEngine:
+    """Start the engine; the calling thread owns it from now on.
+
+    Raises:
+        ConfigError: if an engine argument is unknown or refused, saying which and what to do.
+        EngineError: if the engine cannot start: another one lives in this process, the checkpoint
+            cannot be loaded, or memory is short.
+    """
+    if not _ENGINE_SLOT.acquire(blocking=False):
+        raise EngineError("this process has a vLLM engine already; close it first")
+    try:
+        prepare_environment(settings)
+        llm = load_llm(settings)
+    except BaseException:
+        _ENGINE_SLOT.release()
+        raise
+    return VllmEngine(llm, settings)
+
+
+def _engine_processes() -> list[psutil.Process]:
+    """Processes of an engine under this one; vLLM titles them `VLLM::...`."""
+    import psutil
+
+    children = psutil.Process().children(recursive=True)
+    return [child for child in children if child.name().startswith("VLLM::")]
+
+
+class VllmEngine:
+    """Answers requests with one `vllm.LLM`; made by `start_vllm`.
+
+    Attributes:
+        cached_prompt_tokens: prompt tokens so far that the prefix cache had already.
+    """
+
+    def __init__(self, llm: LLM, settings: VllmSettings) -> None:
+        import vllm
+
+        scheduler = llm.llm_engine.vllm_config.scheduler_config
+        self.cached_prompt_tokens = 0
+        self._llm: LLM | None = llm
+        self._info = EngineInfo(
+            engine="vllm",
+            version=vllm.__version__,
+            model=settings.name,
+            revision=settings.revision,
+            max_in_flight=scheduler.max_num_seqs,
+        )
+        self._owner = (os.getpid(), threading.get_ident())
+        self._processes = _engine_processes()
+        self._in_flight: dict[str, EngineRequest] = {}
+        self._failed: list[Answer] = []
+        self._death: str | None = None
+
+    @property
+    def info(self) -> EngineInfo:
+        """What this engine is."""
+        return self._info
+
+    def submit(self, request: EngineRequest) -> None:
+        """Render one request and queue it; one that cannot be rendered fails in `collect`.
+
+        Raises:
+            EngineError: if the engine is dead or closed, or the calling thread is not its owner.
+        """
+        from vllm.exceptions import VLLMClientError
+
+        llm = self._alive()
+        try:
+            (key,) = llm.enqueue_chat(
+                [_messages(request)],
+                _sampling_params(request),
+                use_tqdm=False,
+                chat_template_kwargs=json.loads(request.chat_template_kwargs),
+            )
+        # The processor wraps what goes wrong inside in ValueError, and raises RuntimeError when
+        # image and placeholders do not match; neither leaves anything in the queue.
+        except (VLLMClientError, ValueError, TypeError, RuntimeError) as error:
+            self._failed.append(_refused(request, error))
+            return
+        self._in_flight[key.rpartition("-")[0]] = request
+
+    def collect(self) -> list[Answer]:
+        """One step of the engine, and what is finished after it.
+
+        Raises:
+            EngineError: if the engine is dead or closed, or the calling thread is not its owner.
+        """
+        llm = self._alive()
+        answers, self._failed = self._failed, []
+        if not self._in_flight:
+            return answers
+        try:
+            outputs = llm.llm_engine.step()
+        except Exception as error:  # whatever it is, no later step can be trusted
+            self._death = f"{type(error).__name__}: {error}"
+            raise EngineError(
+                f"vLLM died with {len(self._in_flight)} requests in flight: {self._death}"
+            ) from error
+        return answers + [self._answer(output) for output in outputs if output.finished]
+
+    def _answer(self, output: RequestOutput) -> Answer:
+        request = self._in_flight.pop(output.request_id)
+        self.cached_prompt_tokens += output.num_cached_tokens or 0
+        prompt_tokens = len(output.prompt_token_ids or ())
+        broken = [one.index for one in output.outputs if one.finish_reason in _BROKEN_FINISHES]
+        if broken:
+            return Answer(
+                request.request_id,
+                prompt_tokens=prompt_tokens,
+                error_reason=RejectReason.ENGINE_FAILED,
+                error_detail=f"the engine gave up on answers {broken} of {request.n}",
+            )
+        completions = tuple(
+            Completion(one.text, one.finish_reason or "unknown", len(one.token_ids))
+            for one in output.outputs
+        )
+        return Answer(request.request_id, completions, prompt_tokens)
+
+    def close(self) -> None:
+        """Stop the engine, free its memory and reap its processes; may be called twice.
+
+        Call it only when no thread is inside `submit` or `collect`.
+        """
+        llm, self._llm = self._llm, None
+        if llm is None:
+            return
+        try:
+            llm.llm_engine.engine_core.shutdown()
+            del llm
+            release_memory()
+        finally:
+            _reap(self._processes)
+            _ENGINE_SLOT.release()
+
+    def _alive(self) -> LLM:
+        if self._owner != (os.getpid(), threading.get_ident()):
+            raise EngineError(
+                "a vLLM engine belongs to the thread that started it; this is another one"
+            )
+        if self._llm is None:
+            raise EngineError("the vLLM engine is closed")
+        if self._death is not None:
+            raise EngineError(f"the vLLM engine is dead: {self._death}")
+        return self._llm
+
+
+def _messages(request: EngineRequest) -> list[dict[str, object]]:
+    """The conversation: system text if any, then one user turn, image first."""
+    image = {"type": "image_pil", "image_pil": request.image, "uuid": request.image_key}
+    content = [image, {"type": "text", "text": request.prompt}]
+    turns: list[dict[str, object]] = [{"role": "user", "content": content}]
+    if request.system is not None:
+        turns.insert(0, {"role": "system", "content": request.system})
+    return turns
+
+
+def _sampling_params(request: EngineRequest) -> SamplingParams:
+    from vllm import SamplingParams
+    from vllm.sampling_params import StructuredOutputsParams
+
+    sampling, schema = request.sampling, request.json_schema
+    return SamplingParams(
+        n=request.n,
+        temperature=sampling.temperature,
+        top_p=sampling.top_p,
+        top_k=sampling.top_k,
+        presence_penalty=sampling.presence_penalty,
+        max_tokens=request.max_tokens,
+        seed=request.seed,
+        structured_outputs=None if schema is None else StructuredOutputsParams(json=schema),
+    )
+
+
+def _refused(request: EngineRequest, error: Exception) -> Answer:
+    """The answer to a request that could not be rendered."""
+    said = " ".join(str(error).split())[:400]
+    too_long = getattr(error, "parameter", None) in _LENGTH_PARAMETERS or (
+        # The check after the image's tokens are counted names no parameter, only this.
+        "maximum model length" in said
+    )
+    reason = RejectReason.PROMPT_TOO_LONG if too_long else RejectReason.REQUEST_REFUSED
+    return Answer(request.request_id, error_reason=reason, error_detail=said)
+
+
+def _reap(processes: list[psutil.Process]) -> None:
+    """End what is left of an engine's processes: waited for, then asked, then made to."""
+    import psutil
+
+    _, alive = psutil.wait_procs(processes, timeout=5)
+    for end in (psutil.Process.terminate, psutil.Process.kill):
+        for process in alive:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                end(process)
+        _, alive = psutil.wait_procs(alive, timeout=5)
