@@ -32,7 +32,9 @@ def special_ids(words: Tokenizer) -> dict[str, int]:
     return {text: index for text, index in found.items() if index is not None}
 
 
-def write_checkpoint(folder: Path, words: Tokenizer, model: Qwen3VLForConditionalGeneration) -> None:
+def write_checkpoint(
+    folder: Path, words: Tokenizer, model: Qwen3VLForConditionalGeneration
+) -> None:
     """Write a plain Qwen3-VL checkpoint in bfloat16: config, tokenizer, processors, weights."""
     import torch
     from safetensors.torch import save_file

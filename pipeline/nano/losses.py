@@ -15,7 +15,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from pipeline.nano.labels import LABELS
-from pipeline.nano.lessons import Questions, Scenes
+from pipeline.nano.lessons import Scenes
+from pipeline.nano.questions import FIRST, NUMBER, REST, Questions
 from pipeline.nano.screens import GLYPHS
 from pipeline.nano.tokenizer import LARGEST_NUMBER
 
@@ -46,12 +47,16 @@ class Report:
     figures: dict[str, float]
 
 
-def vision_loss(heads: TrainingHeads, table: Tensor, seen: tuple[Tensor, Tensor], scene: Scenes) -> Report:
+def vision_loss(
+    heads: TrainingHeads, table: Tensor, seen: tuple[Tensor, Tensor], scene: Scenes
+) -> Report:
     """Loss of the dense heads.
 
     Args:
+        heads: the heads.
         table: the token embeddings (vocabulary, hidden).
         seen: what `swift.see` returned for the pixels of `scene`.
+        scene: the screens with what is on them.
     """
     merged, early = seen[0].flatten(0, 1), seen[1].flatten(0, 1)
     merged = merged * torch.rsqrt(merged.pow(2).mean(-1, keepdim=True) + 1e-6)
@@ -97,22 +102,23 @@ def answer_loss(table: Tensor, hidden: Tensor, looked: Tensor, questions: Questi
         table: the token embeddings, which are the output layer too.
         hidden: final hidden states (B, L, hidden).
         looked: attention logits (B, Q, L) of `swift.read`.
+        questions: what was asked.
     """
     aimed = questions.aim.any(-1)
-    there = torch.logsumexp(
-        torch.log_softmax(looked, -1).masked_fill(~questions.aim, -1e9), -1
-    )[aimed]
+    there = torch.logsumexp(torch.log_softmax(looked, -1).masked_fill(~questions.aim, -1e9), -1)[
+        aimed
+    ]
     told = questions.target >= 0
     target, kind = questions.target[told], questions.kind[told]
     logits = hidden[told] @ table.T
     losses = functional.cross_entropy(logits, target, reduction="none")
     right = (logits.argmax(-1) == target).float()
-    first, number, rest = (losses[kind == which].mean() for which in (1, 2, 3))
+    first, number, rest = (losses[kind == which].mean() for which in (FIRST, NUMBER, REST))
     figures = {
         "point": there.exp().mean().item(),
-        "first_acc": right[kind == 1].mean().item(),
+        "first_acc": right[kind == FIRST].mean().item(),
         "coord": number.item(),
-        "coord_acc": right[kind == 2].mean().item(),
-        "rest_acc": right[kind == 3].mean().item(),
+        "coord_acc": right[kind == NUMBER].mean().item(),
+        "rest_acc": right[kind == REST].mean().item(),
     }
     return Report(number + first + 0.5 * rest - there.mean(), figures)

@@ -87,13 +87,15 @@ def read(
     """Final hidden states of the text side.
 
     Args:
+        model: its text side is used.
         embedded: (B, L, hidden) token embeddings with the merged tokens in place.
         positions: (3, B, L) M-RoPE positions.
         mask: (B or 1, 1, L, L), True where a token may look.
         probe: (B, Q) token indices whose first-layer attention is wanted.
 
     Returns:
-        hidden states (B, L, hidden) and attention logits (B, heads, Q, L) of layer `POINTING`.
+        hidden states (B, L, hidden) and, if probed, attention logits (B, Q, L) of the first head
+        of layer `POINTING`.
     """
     text = model.model.language_model
     cos, sin = text.rotary_emb(embedded, positions)

@@ -55,7 +55,9 @@ LARGEST_NUMBER = 1000
 def _pattern() -> str:
     """Pre-tokens: pieces, words and labels that are one token, a number, a word, or one sign."""
     whole = sorted((*ANSWER_PIECES, *WORDS, *LABELS), key=len, reverse=True)
-    known = "|".join(re.escape(text) + (r"(?!\p{L})" if text[-1].isalpha() else "") for text in whole)
+    known = "|".join(
+        re.escape(text) + (r"(?!\p{L})" if text[-1].isalpha() else "") for text in whole
+    )
     return known + r"|\p{N}{1,4}|\p{L}+|[\s\S]"
 
 
@@ -86,8 +88,15 @@ CHAT_TEMPLATE = """\
 
 def build_tokenizer() -> Tokenizer:
     """The tokenizer: bytes, and one token for each known label, number, word and answer piece."""
-    from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers
-    from tokenizers import pre_tokenizers
+    from tokenizers import (
+        AddedToken,
+        Regex,
+        Tokenizer,
+        decoders,
+        models,
+        normalizers,
+        pre_tokenizers,
+    )
 
     byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     numbers = tuple(str(number) for number in range(LARGEST_NUMBER + 1))

@@ -18,10 +18,11 @@ import torch
 from torch.nn.utils import clip_grad_norm_
 
 from pipeline.nano import checkpoint, swift, tokenizer
-from pipeline.nano.lessons import Asker, Questions, Scenes, scenes
+from pipeline.nano.lessons import Scenes, scenes
 from pipeline.nano.losses import Report, TrainingHeads, answer_loss, vision_loss
 from pipeline.nano.model import new_model
-from pipeline.nano.screens import PLAIN, Split
+from pipeline.nano.questions import Asker, Questions
+from pipeline.nano.screens import HARDER, PLAIN, Split
 
 FIRST_SEED = 1_000_000
 """Screens below this seed are never trained on: evaluation, tests and the probe have them."""
@@ -41,6 +42,7 @@ class Stage:
         listing: whether each screen is also asked for all its buttons.
         rate: the learning rate after the warm-up.
         final_rate: what it falls to along a cosine by the end of the stage.
+        frozen: whether the vision side only looks on.
         rough: share of the steps whose screens come from `rough_split`.
     """
 
@@ -56,13 +58,14 @@ class Stage:
     rough: float = 0.0
     rough_split: Split = PLAIN
     warm_up: int = 40
+    frozen: bool = False
 
 
 ONE_SIZE = replace(PLAIN, sizes=PLAIN.sizes[:1])
 STAGES = (
-    Stage("see", 600, ONE_SIZE, 16, 0, 0.0, False, 2e-3, 1e-3),
-    Stage("ask", 250, ONE_SIZE, 16, 6, 0.2, False, 2e-3, 2e-3),
-    Stage("all", 900, PLAIN, 12, 6, 0.25, True, 2e-3, 5e-5),
+    Stage("see", 800, ONE_SIZE, 16, 0, 0.0, False, 2e-3, 1e-3),
+    Stage("ask", 160, ONE_SIZE, 12, 6, 0.2, False, 2e-3, 2e-3, frozen=True),
+    Stage("all", 800, PLAIN, 8, 5, 0.25, True, 2e-3, 5e-5, 0.15, HARDER),
 )
 
 
@@ -111,8 +114,9 @@ class Trainer:
     def losses(self, stage: Stage, scene: Scenes, generator: np.random.Generator) -> Report:
         """The loss of one batch and the figures to print."""
         table = self.model.model.language_model.embed_tokens.weight
-        seen = swift.see(self.model, scene.pixels.to(self.device))
-        report = vision_loss(self.heads, table, seen, scene.to(self.device))
+        with torch.set_grad_enabled(torch.is_grad_enabled() and not stage.frozen):
+            seen = swift.see(self.model, scene.pixels.to(self.device))
+            report = vision_loss(self.heads, table, seen, scene.to(self.device))
         if stage.questions == 0:
             return report
         asked = self.asker.ask(
