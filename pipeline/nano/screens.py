@@ -96,7 +96,7 @@ class Split:
 
 
 PLAIN = Split()
-HARDER = Split(shift=3, fonts=(0, 1, 2))
+HARDER = Split(shift=1, fonts=(0, 1, 2))
 
 
 @cache

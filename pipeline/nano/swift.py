@@ -8,6 +8,7 @@ one screen share its tokens in one sequence. A test compares the result with Hug
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
@@ -77,44 +78,50 @@ def _vision_block(block: torch.nn.Module, hidden: Tensor, cos: Tensor, sin: Tens
     return hidden + block.mlp(block.norm2(hidden))
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the text side made of a batch.
+
+    Attributes:
+        hidden: final hidden states (B, L, hidden).
+        layers: hidden states after each layer, before the final norm.
+        looks: attention logits (B, 2, L, L) of each layer's guided heads, one for each key-value
+            head, -1e9 where a token may not look.
+    """
+
+    hidden: Tensor
+    layers: list[Tensor]
+    looks: list[Tensor]
+
+
 def read(
-    model: Qwen3VLForConditionalGeneration,
-    embedded: Tensor,
-    positions: Tensor,
-    mask: Tensor,
-    probe: Tensor | None = None,
-) -> tuple[Tensor, Tensor | None]:
-    """Final hidden states of the text side.
+    model: Qwen3VLForConditionalGeneration, embedded: Tensor, positions: Tensor, mask: Tensor
+) -> Reading:
+    """Run the text side.
 
     Args:
         model: its text side is used.
         embedded: (B, L, hidden) token embeddings with the merged tokens in place.
         positions: (3, B, L) M-RoPE positions.
         mask: (B or 1, 1, L, L), True where a token may look.
-        probe: (B, Q) token indices whose first-layer attention is wanted.
-
-    Returns:
-        hidden states (B, L, hidden) and, if probed, attention logits (B, Q, L) of the first head
-        of layer `POINTING`.
     """
     text = model.model.language_model
     cos, sin = text.rotary_emb(embedded, positions)
     cos, sin = cos[:, None], sin[:, None]
-    hidden, looked = embedded, None
-    for index, layer in enumerate(text.layers):
+    hidden = embedded
+    layers, looks = [], []
+    for layer in text.layers:
         query, key, value = _heads(layer, hidden, cos, sin)
-        if index == POINTING and probe is not None:
-            looked = _looked(query, key, mask, probe)
+        guided = query[:, :: query.shape[1] // key.shape[1]]
+        scores = guided @ key.transpose(2, 3) * query.shape[-1] ** -0.5
+        looks.append(scores.masked_fill(~mask, -1e9))
         mixed = functional.scaled_dot_product_attention(
             query, key, value, attn_mask=mask, enable_gqa=True
         )
         hidden = hidden + layer.self_attn.o_proj(mixed.transpose(1, 2).flatten(2))
         hidden = hidden + layer.mlp(layer.post_attention_layernorm(hidden))
-    return text.norm(hidden), looked
-
-
-POINTING = 0
-"""Layer whose first head learns to point from a label in the question to the label's cells."""
+        layers.append(hidden)
+    return Reading(text.norm(hidden), layers, looks)
 
 
 def _heads(
@@ -127,12 +134,3 @@ def _heads(
     key = attention.k_norm(attention.k_proj(states).view(shape)).transpose(1, 2)
     value = attention.v_proj(states).view(shape).transpose(1, 2)
     return _rotate(query, cos, sin), _rotate(key, cos, sin), value
-
-
-def _looked(query: Tensor, key: Tensor, mask: Tensor, probe: Tensor) -> Tensor:
-    """Attention logits of head 0 from the probed tokens: (B, Q, L)."""
-    asked = query[:, 0].gather(1, probe[:, :, None].expand(-1, -1, query.shape[-1]))
-    logits = asked @ key[:, 0].transpose(1, 2) * query.shape[-1] ** -0.5
-    allowed = mask.expand(query.shape[0], -1, -1, -1)[:, 0]
-    allowed = allowed.gather(1, probe[:, :, None].expand(-1, -1, allowed.shape[-1]))
-    return logits.masked_fill(~allowed, -1e9)

@@ -64,8 +64,9 @@ class Stage:
 ONE_SIZE = replace(PLAIN, sizes=PLAIN.sizes[:1])
 STAGES = (
     Stage("see", 800, ONE_SIZE, 16, 0, 0.0, False, 2e-3, 1e-3),
-    Stage("ask", 160, ONE_SIZE, 12, 6, 0.2, False, 2e-3, 2e-3, frozen=True),
-    Stage("all", 800, PLAIN, 8, 5, 0.25, True, 2e-3, 5e-5, 0.15, HARDER),
+    Stage("sizes", 520, PLAIN, 16, 0, 0.0, False, 1e-3, 1e-4, 0.3, HARDER),
+    Stage("ask", 600, PLAIN, 8, 6, 0.25, True, 2e-3, 5e-4, 0.1, HARDER, frozen=True),
+    Stage("polish", 300, PLAIN, 8, 6, 0.25, True, 5e-4, 2e-5, 0.3, HARDER),
 )
 
 
@@ -86,10 +87,14 @@ class Trainer:
             for weight in (*self.model.parameters(), *self.heads.parameters())
             if weight.requires_grad
         ]
+        self.step = 0
+        self.restart()
+
+    def restart(self) -> None:
+        """A fresh optimiser: averages from a stage with smaller gradients would make it leap."""
         self.optimiser = torch.optim.AdamW(
             self.weights, lr=1e-3, betas=(0.9, 0.98), weight_decay=0.01
         )
-        self.step = 0
 
     def save(self, path: Path) -> None:
         """Write the state; a kill in between leaves the one before."""
@@ -122,16 +127,15 @@ class Trainer:
         asked = self.asker.ask(
             scene, generator, stage.questions, absent=stage.absent, listing=stage.listing
         ).to(self.device)
-        hidden, looked = self._read(seen[0], asked)
-        answers = answer_loss(table, hidden, looked, asked)
+        answers = answer_loss(self.heads, table, self._read(seen[0], asked), asked)
         return Report(report.loss + answers.loss, report.figures | answers.figures)
 
-    def _read(self, merged: torch.Tensor, asked: Questions) -> tuple[torch.Tensor, torch.Tensor]:
+    def _read(self, merged: torch.Tensor, asked: Questions) -> swift.Reading:
         embedded = self.model.model.language_model.embed_tokens(asked.ids)
         embedded = torch.cat(
             [embedded[:, : asked.image.start], merged, embedded[:, asked.image.stop :]], 1
         )
-        return swift.read(self.model, embedded, asked.positions, asked.mask, asked.probe)
+        return swift.read(self.model, embedded, asked.positions, asked.mask)
 
     def learn(self, stage: Stage, done: int) -> Report:
         """One step: step `done` of the stage."""
@@ -150,13 +154,13 @@ class Trainer:
         self.step += 1
         return report
 
-    @torch.no_grad()
     def examine(self, stage: Stage, seeds: range = range(32)) -> dict[str, float]:
         """The same figures on screens that are never trained on, meaned over the stage's sizes."""
         sums: dict[str, float] = {}
         for size in stage.split.sizes:
             scene = scenes(seeds, replace(stage.split, sizes=(size,)))
-            figures = self.losses(stage, scene, np.random.default_rng(5)).figures
+            with torch.no_grad():
+                figures = self.losses(stage, scene, np.random.default_rng(5)).figures
             for name, value in figures.items():
                 sums[name] = sums.get(name, 0.0) + value / len(stage.split.sizes)
         return sums
@@ -185,6 +189,8 @@ def train(folder: Path, stages: tuple[Stage, ...], device: str) -> Trainer:
 
 def _run_stage(trainer: Trainer, stage: Stage, begin: int, state: Path) -> None:
     started = time.monotonic()
+    if trainer.step == begin:
+        trainer.restart()
     while trainer.step < begin + stage.steps:
         report = trainer.learn(stage, trainer.step - begin)
         if trainer.step % 20 == 0:

@@ -50,22 +50,37 @@ def test_answers_are_json_in_the_profile_s_frame(scene: Scenes, asked: Questions
 
 
 def test_each_question_points_at_its_own_cells(asked: Questions, scene: Scenes) -> None:
-    for row, indices in enumerate(asked.probe.tolist()):
-        for index, place in enumerate(indices[:3]):
-            label = WORDS.decode([int(asked.ids[row, place])])
-            assert label in LABELS
-            aim = asked.aim[row, index].nonzero()[:, 0] - asked.image.start
-            under = scene.label[row].tolist()
-            shown = {LABELS[under[cell]] for cell in aim.tolist() if cell < len(under)}
-            assert shown in ({label}, set())
+    seen = 0
+    for row, label_at in asked.aim[0].any(-1).nonzero().tolist():
+        text = WORDS.decode([int(asked.ids[row, label_at])])
+        under = scene.label[row].tolist()
+        aim = asked.aim[0, row, label_at].nonzero()[:, 0].tolist()
+        if aim == [asked.image.stop]:  # absent: it looks past the image, at nothing on it
+            assert LABELS.index(text) not in under
+        else:
+            assert {LABELS[under[place - asked.image.start]] for place in aim} == {text}
+            seen += 1
+    assert seen > 4
 
 
 def test_a_question_sees_the_screen_and_itself_only(asked: Questions) -> None:
-    first, second = asked.probe[0, 0].item(), asked.probe[0, 1].item()
+    first, second, *_ = asked.aim[0, 0].any(-1).nonzero()[:, 0].tolist()
     assert not asked.mask[0, 0, second, first]
     assert asked.mask[0, 0, second, asked.image].all()
     assert asked.mask[0, 0, second, second - 1]
     assert not asked.mask[0, 0, second, second + 1]
+
+
+def test_guidance_never_looks_ahead_or_at_another_question(asked: Questions) -> None:
+    assert (asked.aim <= asked.mask[:, 0]).all()
+
+
+def test_numbers_are_predicted_where_the_guide_looks_for_them(asked: Questions) -> None:
+    guided = asked.aim[1].any(-1) | asked.aim[3].any(-1)
+    numbers = torch.isin(
+        asked.target, torch.tensor([WORDS.token_to_id(str(number)) for number in range(1001)])
+    )
+    assert torch.equal(guided, numbers)
 
 
 def test_the_swift_pass_is_hugging_face_s(scene: Scenes) -> None:
@@ -90,7 +105,7 @@ def test_the_swift_pass_is_hugging_face_s(scene: Scenes) -> None:
         ).logits  # fmt: skip
         embedded = model.model.language_model.embed_tokens(ids).clone()
         embedded[image] = merged[0]
-        hidden, _ = swift.read(model, embedded, asked.positions[:, 1:2], asked.mask[1:2])
-        ours = model.lm_head(hidden)
+        read = swift.read(model, embedded, asked.positions[:, 1:2], asked.mask[1:2])
+        ours = model.lm_head(read.hidden)
     length = int((asked.target[1] >= 0).nonzero().max()) + 1
     torch.testing.assert_close(ours[:, :length], theirs[:, :length], atol=1e-4, rtol=1e-4)
