@@ -1,7 +1,7 @@
-"""The shape of the nano checkpoint: a Qwen3-VL of about one million parameters.
+"""The shape of the nano checkpoint: a Qwen3-VL of about 2.3 million parameters.
 
-Only the shape is here. What the weights hold is decided elsewhere (`checkpoint` draws them at
-random), and the tokenizer is built by `tokenizer`.
+Only the shape is here: `model` says what training starts from, `checkpoint` where the result lies,
+and the tokenizer is built by `tokenizer`.
 """
 
 from __future__ import annotations

@@ -63,9 +63,9 @@ class Stage:
 
 ONE_SIZE = replace(PLAIN, sizes=PLAIN.sizes[:1])
 STAGES = (
-    Stage("see", 800, ONE_SIZE, 16, 0, 0.0, False, 2e-3, 1e-3),
+    Stage("see", 900, ONE_SIZE, 16, 0, 0.0, False, 2e-3, 1e-3),
     Stage("sizes", 520, PLAIN, 16, 0, 0.0, False, 1e-3, 1e-4, 0.3, HARDER),
-    Stage("ask", 180, PLAIN, 8, 6, 0.25, True, 2e-3, 5e-4, 0.1, HARDER, frozen=True),
+    Stage("ask", 760, PLAIN, 8, 6, 0.25, True, 2e-3, 5e-4, 0.1, HARDER, frozen=True),
     Stage("polish", 320, PLAIN, 8, 6, 0.25, True, 7e-4, 2e-5, 0.2, HARDER),
 )
 
