@@ -13,10 +13,10 @@ def demo(
         "pantalla-demo"
     ),
 ) -> None:
-    """Run the whole job on a dozen bundled Spanish screens, on the CPU, in a few minutes.
+    """Run the whole job on three dozen bundled Spanish screens, on the CPU, in a few minutes.
 
-    The model is a tiny one with random weights that is made on the spot: its answers are noise,
-    and everything around it is real.
+    The model is a tiny one that knows the drawn screens among them and is lost on the real ones;
+    everything around it is real.
     """
     from pipeline.demo.story import tell_demo
 

@@ -1,1 +1,1 @@
-"""The demo: the whole job on a dozen bundled screens, with a model that knows nothing."""
+"""The demo: the whole job on bundled screens, with a tiny model that knows the drawn ones."""

@@ -8,14 +8,24 @@ from pathlib import Path
 from pipeline.config import InputConfig, JobConfig, ModelConfig, OutputConfig
 
 UNIT_SCREENS = 4
-"""Small units, so that a dozen screens make several and a stopped demo has something to go on."""
+"""Small units, so that the screens make several and a stopped demo has something to go on."""
 
 JOB_FILE = "job.toml"
 
 
 def screens_dir() -> Path:
-    """The folder of the bundled shards."""
+    """The folder of the bundled real screens."""
     return Path(__file__).parent / "screens"
+
+
+def drawn_dir() -> Path:
+    """The folder of the bundled drawn screens, which the demo's model knows."""
+    return Path(__file__).parent / "drawn"
+
+
+def demo_shards() -> tuple[str, ...]:
+    """The demo's input: drawn screens, then real ones."""
+    return str(drawn_dir() / "*.tar"), str(screens_dir() / "*.tar")
 
 
 def demo_config(dataset_dir: Path) -> JobConfig:
@@ -25,7 +35,7 @@ def demo_config(dataset_dir: Path) -> JobConfig:
         dataset_dir: where its dataset goes.
     """
     return JobConfig(
-        input=InputConfig(shards=(str(screens_dir() / "*.tar"),), unit_screens=UNIT_SCREENS),
+        input=InputConfig(shards=demo_shards(), unit_screens=UNIT_SCREENS),
         output=OutputConfig(dataset=str(dataset_dir.resolve())),
         model=ModelConfig(profile="nano"),
     )
@@ -40,7 +50,7 @@ def write_job_file(dataset_dir: Path) -> Path:
 
 
 def _job_text() -> str:
-    shards = json.dumps(str(screens_dir() / "*.tar"), ensure_ascii=False)
+    shards = ", ".join(json.dumps(shard, ensure_ascii=False) for shard in demo_shards())
     return f"""\
 # The job that `pantalla demo` runs. Paths are relative to this file.
 
@@ -52,5 +62,5 @@ unit_screens = {UNIT_SCREENS}
 dataset = "."          # a dataset holds one model and one set of settings: change both together
 
 [model]
-profile = "nano"       # random weights; `pantalla profiles` lists real ones
+profile = "nano"       # knows drawn screens only; `pantalla profiles` lists real models
 """

@@ -28,13 +28,13 @@ def tell_demo(folder: Path, console: Console | None = None) -> int:
     checkpoint = ensure_checkpoint()
     found = estimate(config)
     say.step(
-        f"Screens: {found.screens} screenshots of Django admin, Wagtail, django-oscar and "
-        f"JupyterLab in Spanish, in {len(found.shards)} WebDataset tars",
-        str(screens_dir()),
+        f"Screens: {found.screens} in {len(found.shards)} WebDataset tars: drawn ones, harder "
+        "ones, and real Spanish pages of Django admin, Wagtail, django-oscar and JupyterLab",
+        str(screens_dir().parent),
     )
     say.step(
-        "Model: a tiny Qwen3-VL-shaped checkpoint with random weights. It knows nothing: its "
-        "answers are noise, and what you see work is everything around it",
+        "Model: nano, 2.3 million parameters. It knows 64 buttons on drawn screens, is sometimes "
+        "wrong on the harder ones and lost on real pages: watch where its answers go",
         str(checkpoint),
     )
     if found.units_done < found.units:

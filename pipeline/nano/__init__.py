@@ -1,1 +1,1 @@
-"""The tiny checkpoint the project makes for itself: it proves the loading code, no more."""
+"""Nano, the project's own tiny model: the screens it knows, its training, its checkpoint."""

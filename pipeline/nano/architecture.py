@@ -1,7 +1,7 @@
-"""The shape of the nano checkpoint: a Qwen3-VL of about one million parameters.
+"""The shape of the nano checkpoint: a Qwen3-VL of about 2.3 million parameters.
 
-Only the shape is here. What the weights hold is decided elsewhere (`checkpoint` draws them at
-random), and the tokenizer is built by `tokenizer`.
+Only the shape is here: `model` says what training starts from, `checkpoint` where the result lies,
+and the tokenizer is built by `tokenizer`.
 """
 
 from __future__ import annotations
@@ -9,20 +9,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeAlias
 
-VOCAB_SIZE = 1152
+VOCAB_SIZE = 1408
 """Rows of the embedding; the tokenizer uses at most as many, the rest is padding."""
 
 TEXT_WIDTH = 128
-TEXT_INNER = 384
-TEXT_LAYERS = 2
+TEXT_INNER = 256
+TEXT_LAYERS = 4
 HEADS = 4
 KEY_VALUE_HEADS = 2
-HEAD_WIDTH = 32
+HEAD_WIDTH = 64
 
-VISION_WIDTH = 64
-VISION_INNER = 128
+VISION_WIDTH = 128
+VISION_INNER = 256
 VISION_LAYERS = 3
-VISION_HEADS = 2
+VISION_HEADS = 4
 VISION_POSITIONS = 24 * 24
 DEEPSTACK_LAYERS = (0,)
 
@@ -30,7 +30,7 @@ CHANNELS = 3
 PATCH_SIZE = 16
 MERGE_SIZE = 2
 TEMPORAL_PATCH_SIZE = 2
-MIN_PIXELS = 64 * 32 * 32
+MIN_PIXELS = 32 * 32 * 32
 MAX_PIXELS = 512 * 32 * 32
 """Bounds of the processor; `transforms/profiles/nano.toml` repeats them and a test compares."""
 
@@ -49,7 +49,7 @@ def model_config(special: Mapping[str, int]) -> ConfigFile:
     return {
         "architectures": ["Qwen3VLForConditionalGeneration"],
         "model_type": "qwen3_vl",
-        "dtype": "float32",
+        "dtype": "bfloat16",
         "tie_word_embeddings": True,
         "image_token_id": special["<|image_pad|>"],
         "video_token_id": special["<|video_pad|>"],
@@ -63,13 +63,13 @@ def model_config(special: Mapping[str, int]) -> ConfigFile:
 def _text_config(special: Mapping[str, int]) -> ConfigFile:
     rope: ConfigFile = {
         "rope_type": "default",
-        "rope_theta": 10000.0,
+        "rope_theta": 5_000_000.0,
         "mrope_interleaved": True,
-        "mrope_section": [6, 5, 5],  # sums to half of head_dim
+        "mrope_section": [12, 10, 10],  # sums to half of head_dim
     }
     return {
         "model_type": "qwen3_vl_text",
-        "dtype": "float32",
+        "dtype": "bfloat16",
         "vocab_size": VOCAB_SIZE,
         "hidden_size": TEXT_WIDTH,
         "intermediate_size": TEXT_INNER,

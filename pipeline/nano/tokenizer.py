@@ -1,14 +1,16 @@
-"""The nano tokenizer: byte-level BPE over a few lines of interface Spanish, digits kept single.
+"""The nano tokenizer: byte-level, with one token for each known label and each number to 1000.
 
-Byte-level means that every text has tokens; the corpus only decides which texts are short. Digits
-stay single so that a coordinate is always spelled digit by digit, as the Qwen family does.
+Every text has tokens, byte by byte if need be. What nano knows is short: a coordinate is one
+token, so is a label, so is each fixed part of an answer, and nothing is merged by statistics.
 """
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
-from pipeline.nano.architecture import MAX_POSITIONS, VOCAB_SIZE, ConfigFile
+from pipeline.nano.architecture import MAX_POSITIONS, ConfigFile
+from pipeline.nano.labels import LABELS
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -31,41 +33,33 @@ SPECIAL_TOKENS = (
 )
 """The Qwen names that the processor and the chat template look for."""
 
-CORPUS = (
-    '[{"bbox_2d":[1,2,3,4],"label":"button"}]',
-    '[{"bbox_2d":[1,2,3,4],"label":"link"},{"bbox_2d":[5,6,7,8],"label":"textbox"}]',
-    '[{"bbox_2d":[9,0,1,2],"label":"checkbox"},{"bbox_2d":[3,4,5,6],"label":"radio"}]',
-    '[{"bbox_2d":[7,8,9,0],"label":"combobox"},{"bbox_2d":[1,2,3,4],"label":"menuitem"}]',
-    '[{"bbox_2d":[5,6,7,8],"label":"tab"},{"bbox_2d":[9,0,1,2],"label":"switch"}]',
-    '[{"bbox_2d":[3,4,5,6],"label":"img"},{"bbox_2d":[7,8,9,0],"label":"heading"}]',
-    '[{"bbox_2d":[1,2,3,4],"label":"cell"},{"bbox_2d":[5,6,7,8],"label":"option"}]',
-    '[{"bbox_2d":[9,0,1,2],"label":"slider"},{"bbox_2d":[3,4,5,6],"label":"other"}]',
-    "¿Dónde está el elemento? Responda con su caja en JSON, de 0 a 1000; [] si no está.",
-    "¿Qué elementos hay en la pantalla? Responda con sus cajas en JSON, de 0 a 1000.",
-    "Abra el menú de la cuenta. Abra la configuración del sitio. Abra la ayuda en línea.",
-    "Haga clic en el botón Guardar. Haga clic en el botón Cancelar. Haga clic en Aceptar.",
-    "Pulse el enlace Iniciar sesión. Pulse el enlace Cerrar sesión. Pulse Registrarse.",
-    "Escriba el nombre de usuario y la contraseña. ¿Ha olvidado la contraseña?",
-    "Escriba el correo electrónico, el teléfono y la dirección. Añada una descripción.",
-    "Busque un artículo por su título. Buscar páginas, buscar imágenes, buscar usuarios.",
-    "Marque la casilla Recordarme. Marque todas las casillas de la lista de mensajes.",
-    "Elija el idioma español. Elija la fecha de inicio y la fecha de fin. Elija el año.",
-    "Cambie a la pestaña Historial. Cambie a la pestaña Opciones. Cambie el tamaño.",
-    "Edite la página actual. Elimine la última entrada. Actualice la publicación.",
-    "Publique el artículo. Suba una imagen nueva. Descargue el archivo. Imprima el libro.",
-    "Vaya a la página siguiente. Vuelva a la página anterior. Vuelva al inicio.",
-    "Añada el producto al carrito de compras. Muestre el precio y la cantidad del pedido.",
-    "Ordene la tabla por la columna Nombre. Ordene los libros por autor y por categoría.",
-    "el icono de la lupa, el icono de la campana, el icono de la papelera, el logotipo",
-    "Abrí el menú. Hacé clic en Guardar. Escribí tu contraseña. Buscá el pedido. Elegí.",
-    "Abre el menú. Haz clic en Guardar. Escribe tu contraseña. Busca el pedido. Elige.",
-    "Nuevo Archivo Editar Ver Ayuda Perfil Usuarios Grupos Permisos Páginas Comentarios",
-    "Acción Autenticación Administración Configuración Sección Sesión Versión Información",
+ANSWER_PIECES = (
+    '[{"bbox_2d":[',
+    ',{"bbox_2d":[',
+    '],"label":"button"}',
+    '],"label":"link"}',
+    '],"label":"textbox"}',
+    "[]",
 )
-"""Texts the merges are learnt from: the answer form, and instructions as they are written."""
+"""Runs of signs of an answer that are one token each: an answer is then little but its numbers."""
 
-PATTERN = r"\p{N}| ?\p{L}+| ?[^\s\p{L}\p{N}]+|\s+"
-"""Pre-tokens: one digit, a word, a run of signs, a run of blanks."""
+WORDS = (
+    *("user", "assistant", "¿Dónde está", "¿Qué botones hay?", "el botón", "Pulse", "Haga clic en"),
+    *("en", "de", "la", "el", "Caja"),
+)
+"""Words of the prompts that are one token each."""
+
+LARGEST_NUMBER = 1000
+
+
+def _pattern() -> str:
+    """Pre-tokens: pieces, words and labels that are one token, a number, a word, or one sign."""
+    whole = sorted((*ANSWER_PIECES, *WORDS, *LABELS), key=len, reverse=True)
+    known = "|".join(
+        re.escape(text) + (r"(?!\p{L})" if text[-1].isalpha() else "") for text in whole
+    )
+    return known + r"|\p{N}{1,4}|\p{L}+|[\s\S]"
+
 
 CHAT_TEMPLATE = """\
 {%- for message in messages -%}
@@ -93,25 +87,30 @@ CHAT_TEMPLATE = """\
 
 
 def build_tokenizer() -> Tokenizer:
-    """Learn the tokenizer from `CORPUS`: the same one every time."""
-    from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+    """The tokenizer: bytes, and one token for each known label, number, word and answer piece."""
+    from tokenizers import (
+        AddedToken,
+        Regex,
+        Tokenizer,
+        decoders,
+        models,
+        normalizers,
+        pre_tokenizers,
+    )
 
-    tokenizer = Tokenizer(models.BPE())
+    byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    numbers = tuple(str(number) for number in range(LARGEST_NUMBER + 1))
+    texts = (*LABELS, *numbers, *ANSWER_PIECES, *WORDS)
+    spelled = ["".join(part for part, _ in byte_level.pre_tokenize_str(text)) for text in texts]
+    names = dict.fromkeys([*SPECIAL_TOKENS, *sorted(byte_level.alphabet()), *spelled])
+    vocabulary = {name: index for index, name in enumerate(names)}
+    tokenizer = Tokenizer(models.BPE(vocabulary, [], ignore_merges=True))
     tokenizer.normalizer = normalizers.NFC()
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [
-            pre_tokenizers.Split(Regex(PATTERN), behavior="isolated"),
-            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
-        ]
+        [pre_tokenizers.Split(Regex(_pattern()), behavior="isolated"), byte_level]
     )
     tokenizer.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=VOCAB_SIZE,
-        special_tokens=list(SPECIAL_TOKENS),
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
-    )
-    tokenizer.train_from_iterator(CORPUS, trainer)
+    tokenizer.add_special_tokens([AddedToken(text, special=True) for text in SPECIAL_TOKENS])
     return tokenizer
 
 

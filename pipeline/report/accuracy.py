@@ -62,17 +62,18 @@ class Accuracy:
 
     Attributes:
         grounding: point in box, or absent where the target is absent, over all routes.
-        by_route: the same for each route.
+        by_route: the same for each route; `by_shard` for each shard, by its URI.
         localization: boxes of the "all elements" queries.
     """
 
     grounding: Share
     by_route: dict[str, Share] = field(default_factory=dict)
+    by_shard: dict[str, Share] = field(default_factory=dict)
     localization: Localization = Localization(0, 0, 0, 0)
 
 
 COLUMNS = (
-    "sample_id", "element_index", "query_kind", "route", "truth_hit", "truth",
+    "sample_id", "element_index", "query_kind", "route", "shard", "truth_hit", "truth",
     "x1", "y1", "x2", "y2",
 )  # fmt: skip
 """What the tally reads of `annotations`: narrow, so that large datasets pass quickly."""
@@ -84,6 +85,8 @@ class AccuracyTally:
 
     judged: Counter[str] = field(default_factory=Counter)
     hits: Counter[str] = field(default_factory=Counter)
+    shard_judged: Counter[str] = field(default_factory=Counter)
+    shard_hits: Counter[str] = field(default_factory=Counter)
     boxes: Counter[str] = field(default_factory=Counter)
 
     def add(self, part: pa.Table) -> None:
@@ -94,11 +97,12 @@ class AccuracyTally:
         """
         first = pc.equal(part["element_index"], 0)
         judged = part.filter(pc.and_(first, pc.is_valid(part["truth_hit"])))
-        for route, hit in zip(
-            judged["route"].to_pylist(), judged["truth_hit"].to_pylist(), strict=True
-        ):
+        columns = (judged[name].to_pylist() for name in ("route", "shard", "truth_hit"))
+        for route, shard, hit in zip(*columns, strict=True):
             self.judged[route] += 1
             self.hits[route] += hit
+            self.shard_judged[shard] += 1
+            self.shard_hits[shard] += hit
         self._add_localization(
             part.filter(pc.equal(part["query_kind"], QueryKind.LOCALIZATION.value))
         )
@@ -121,10 +125,10 @@ class AccuracyTally:
 
     def result(self) -> Accuracy:
         """The accuracy of everything added so far."""
-        routes = sorted(self.judged)
         return Accuracy(
             grounding=share(self.judged.total(), self.hits.total()),
-            by_route={route: share(self.judged[route], self.hits[route]) for route in routes},
+            by_route=_shares(self.judged, self.hits),
+            by_shard=_shares(self.shard_judged, self.shard_hits),
             localization=Localization(
                 samples=self.boxes["samples"],
                 found=self.boxes["found"],
@@ -132,6 +136,10 @@ class AccuracyTally:
                 matched=self.boxes["matched"],
             ),
         )
+
+
+def _shares(judged: Counter[str], hits: Counter[str]) -> dict[str, Share]:
+    return {name: share(judged[name], hits[name]) for name in sorted(judged)}
 
 
 def _box(row: Mapping[str, float]) -> Box:

@@ -38,6 +38,7 @@ FIELDS: dict[str, str] = {
     "counts.balanced": "true: in = out + rejected held for every unit",
     "accuracy.grounding": "point in a true box, or absent where it is absent; all routes",
     "accuracy.by_route": "the same for each route",
+    "accuracy.by_shard": "the same for each shard, by its URI",
     "accuracy.localization": "boxes found against true boxes, one to one at IoU 0.5",
     "probability.threshold": "rows at or above it are accepted; null where it is not known",
     "probability.bins": "number of equal bins over 0..1",
@@ -96,6 +97,7 @@ def _document(figures: RunFigures) -> dict[str, _Value]:
         "accuracy": {
             "grounding": _share(accuracy.grounding),
             "by_route": {route: _share(value) for route, value in accuracy.by_route.items()},
+            "by_shard": {shard: _share(value) for shard, value in accuracy.by_shard.items()},
             "localization": _localization(accuracy.localization),
         },
         "probability": {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
 
 from rich.console import Console
 from rich.table import Table
@@ -93,11 +94,18 @@ def _bars(
         title = ""
 
 
+MOST_SHARDS = 12
+"""Shards whose accuracy is told one by one; more are in `report.json` only."""
+
+
 def _accuracy_details(figures: RunFigures) -> Iterator[tuple[str, str]]:
     accuracy = figures.accuracy
     for route, share in accuracy.by_route.items():
         if len(accuracy.by_route) > 1:
             yield "", f"{ROUTE_WORDS.get(route, route)}: {share_text(share)}"
+    if 1 < len(accuracy.by_shard) <= MOST_SHARDS:
+        for shard, share in accuracy.by_shard.items():
+            yield "", f"{PurePosixPath(shard).name}: {share_text(share)}"
     found = accuracy.localization
     if found.samples:
         screens = count_words(found.samples, "screen")

@@ -12,7 +12,8 @@ from PIL import Image
 from pipeline.cli.app import main
 from pipeline.config import load_config
 from pipeline.dataset import open_dataset
-from pipeline.demo.demo import demo_config, screens_dir, write_job_file
+from pipeline.demo.demo import demo_config, drawn_dir, screens_dir, write_job_file
+from pipeline.demo.drawing import SPLITS, drawn_shard
 from pipeline.plan import make_plan
 from pipeline.run import run_job
 
@@ -79,9 +80,32 @@ def test_the_job_file_says_the_same_as_the_demo(tmp_path: Path) -> None:
     assert load_config(write_job_file(folder)) == demo_config(folder)
 
 
+def members(tar: bytes) -> dict[str, bytes]:
+    with tarfile.open(fileobj=io.BytesIO(tar)) as archive:
+        files = {member.name: archive.extractfile(member) for member in archive}
+        return {name: file.read() for name, file in files.items() if file is not None}
+
+
+def pixels(png: bytes) -> tuple[tuple[int, int], bytes]:
+    with Image.open(io.BytesIO(png)) as image:
+        return image.size, image.convert("RGB").tobytes()
+
+
+@pytest.mark.parametrize("name", SPLITS)
+def test_the_drawn_shards_are_what_the_code_draws(name: str) -> None:
+    bundled = members((drawn_dir() / f"{name}.tar").read_bytes())
+    drawn = members(drawn_shard(name))
+    assert bundled.keys() == drawn.keys()
+    for member, data in drawn.items():
+        if member.endswith(".png"):
+            assert pixels(bundled[member]) == pixels(data)
+        else:
+            assert json.loads(bundled[member]) == json.loads(data)
+
+
 def test_the_demo_covers_all_screens_in_several_units(tmp_path: Path) -> None:
     plan = make_plan(demo_config(tmp_path))
-    assert (plan.members, len(plan.units), plan.problems) == (12, 4, ())
+    assert (plan.members, len(plan.units), plan.problems) == (36, 10, ())
 
 
 def test_a_demo_that_is_done_says_that_nothing_is_recomputed(
@@ -93,9 +117,9 @@ def test_a_demo_that_is_done_says_that_nothing_is_recomputed(
         main(["demo", "--dir", str(folder)])
     out = capsys.readouterr().out
     assert ended.value.code == 0
-    assert "1. Screens: 12 screenshots" in out
-    assert "It knows nothing" in out
-    assert "Nothing to do: 4 units already committed, none recomputed." in out
+    assert "1. Screens: 36 in 4 WebDataset tars" in out
+    assert "lost on real pages" in out
+    assert "Nothing to do: 10 units already committed, none recomputed." in out
     for command in ("duckdb.sql", f"pantalla show {folder}", "pantalla studio", "pantalla push"):
         assert command in out
 

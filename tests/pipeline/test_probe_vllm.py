@@ -1,7 +1,6 @@
-"""The probe on the real engine: the random checkpoint settles nothing, and its processor fits."""
+"""The probe on the real engine: nano knows none of its buttons, and its processor fits."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -34,14 +33,13 @@ class Kept:
 
 
 @pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    folder: Path = ensure_checkpoint(tmp_path_factory.mktemp("nano"))
-    running = start_vllm(vllm_settings(NANO, str(folder), name="nano"))
+def engine() -> Iterator[Engine]:
+    running = start_vllm(vllm_settings(NANO, str(ensure_checkpoint()), name="nano"))
     yield running
     running.close()
 
 
-def test_the_random_checkpoint_settles_nothing(engine: Engine) -> None:
+def test_a_model_that_knows_none_of_the_buttons_settles_nothing(engine: Engine) -> None:
     report = probe_model(probed_config("nano", None), engine_factory=lambda: Kept(engine))
     print("\n" + "\n".join(report_lines(report)))
     assert report.verdict.finding == "cannot_tell"
@@ -51,7 +49,7 @@ def test_the_random_checkpoint_settles_nothing(engine: Engine) -> None:
 
 
 def test_the_processor_is_read_and_fits_the_profile(engine: Engine) -> None:
-    assert engine.info.processor == ResizeRule(factor=32, min_pixels=65_536, max_pixels=524_288)
+    assert engine.info.processor == ResizeRule(factor=32, min_pixels=32_768, max_pixels=524_288)
     check_engine(engine, StartCheck(NANO, FrameKind.NORM_1000))
 
 
@@ -70,7 +68,7 @@ def test_a_model_that_cannot_ground_is_refused_where_it_should(engine: Engine) -
 
 def test_a_wrong_factor_in_the_profile_stops_the_job(engine: Engine) -> None:
     wrong = NANO.model_copy(
-        update={"resize": ResizeRule(factor=28, min_pixels=65_536, max_pixels=524_288)}
+        update={"resize": ResizeRule(factor=28, min_pixels=32_768, max_pixels=524_288)}
     )
     with pytest.raises(ConfigError, match="disagree about what the model sees"):
         check_engine(engine, StartCheck(wrong, FrameKind.NORM_1000))

@@ -1,22 +1,20 @@
-"""The nano checkpoint: the same bytes everywhere, made once, complete even when two make it."""
+"""The committed checkpoint: complete, small, and at one with the code that describes it."""
 
-import hashlib
 import json
-import multiprocessing
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from typing import Never
 
-import numpy as np
 import pytest
 from tokenizers import Tokenizer
 
-from pipeline.nano import architecture, checkpoint, tokenizer, weights
-from pipeline.nano.checkpoint import ensure_checkpoint, write_checkpoint
+from pipeline.nano import architecture, checkpoint, prompts, tokenizer
+from pipeline.nano.checkpoint import ensure_checkpoint, special_ids
+from pipeline.nano.labels import LABELS
 from schemas.codes import QueryKind
+from transforms.compose import prompt_text
 from transforms.profiles.load import load_profile
 
 FILES = {
+    "README.md",
     "config.json",
     "generation_config.json",
     "model.safetensors",
@@ -25,125 +23,75 @@ FILES = {
     "tokenizer_config.json",
     "video_preprocessor_config.json",
 }
+FOLDER = ensure_checkpoint()
+WORDS = Tokenizer.from_file(str(FOLDER / "tokenizer.json"))
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return ensure_checkpoint(tmp_path_factory.mktemp("cache"))
+def test_the_folder_is_complete_and_small() -> None:
+    assert {path.name for path in FOLDER.iterdir()} == FILES
+    assert sum(path.stat().st_size for path in FOLDER.iterdir()) <= 16 * 2**20
 
 
-@pytest.fixture(scope="module")
-def learned(folder: Path) -> Tokenizer:
-    return Tokenizer.from_file(str(folder / "tokenizer.json"))
-
-
-def digests(folder: Path) -> dict[str, str]:
-    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()}
-
-
-def test_same_bytes_twice(folder: Path, tmp_path: Path) -> None:
-    write_checkpoint(tmp_path)
-    assert digests(tmp_path) == digests(folder)
-    assert set(digests(folder)) == FILES
-
-
-def test_golden_weights(folder: Path) -> None:
-    # The revision that rows carry; it changes with NANO_VERSION only.
-    assert folder.name == "nano-v1"
-    assert (
-        digests(folder)["model.safetensors"]
-        == "2238fb701386419dcbac3536e20022ca3a13bb1aa68b51ef4c18f66d16cc2056"
-    )
-
-
-def test_a_folder_that_is_there_is_left_alone(folder: Path) -> None:
-    before = (folder / "model.safetensors").stat().st_mtime_ns
-    assert ensure_checkpoint(folder.parent) == folder
-    assert (folder / "model.safetensors").stat().st_mtime_ns == before
-
-
-def test_two_processes_at_once_leave_one_whole_folder(tmp_path: Path, folder: Path) -> None:
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(2, mp_context=context) as pool:
-        made = set(pool.map(ensure_checkpoint, [tmp_path] * 2))
-    assert made == {tmp_path / "nano-v1"}
-    assert [path.name for path in tmp_path.iterdir()] == ["nano-v1"]  # no drafts left
-    assert digests(tmp_path / "nano-v1") == digests(folder)
-
-
-def test_losing_the_race_uses_what_the_winner_made(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: Path
+def test_a_package_without_it_says_which_file_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def write_and_lose(draft: Path) -> None:
-        write_checkpoint(draft)
-        write_checkpoint(_made(tmp_path / "nano-v1"))
-
-    monkeypatch.setattr(checkpoint, "write_checkpoint", write_and_lose)
-    assert digests(ensure_checkpoint(tmp_path)) == digests(folder)
-    assert [path.name for path in tmp_path.iterdir()] == ["nano-v1"]
-
-
-def _made(path: Path) -> Path:
-    path.mkdir()
-    return path
-
-
-def test_a_failed_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(draft: Path) -> Never:
-        (draft / "config.json").write_text("{")
-        raise OSError("no space left")
-
-    monkeypatch.setattr(checkpoint, "write_checkpoint", fail)
-    with pytest.raises(OSError, match="no space left"):
-        ensure_checkpoint(tmp_path)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_about_a_million_parameters() -> None:
-    count = sum(int(np.prod(size)) for size in weights.parameter_shapes().values())
-    assert count == 975_104
+    monkeypatch.setattr(checkpoint, "FOLDER", tmp_path)
+    with pytest.raises(FileNotFoundError, match=r"model\.safetensors"):
+        ensure_checkpoint()
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("file", "content"),
     [
-        "Haga clic en «Guardar»",
-        "ñandú, pingüino",
-        "日本語 🙂",
-        "a\n\tb  c",
-        '[{"bbox_2d":[0,9,99,1000]}]',
+        ("config.json", architecture.model_config(special_ids(WORDS))),
+        ("generation_config.json", architecture.generation_config(special_ids(WORDS))),
+        ("preprocessor_config.json", architecture.image_processor_config()),
+        ("video_preprocessor_config.json", architecture.video_processor_config()),
+        ("tokenizer_config.json", tokenizer.tokenizer_config()),
     ],
 )
-def test_every_text_comes_back(learned: Tokenizer, text: str) -> None:
-    assert learned.decode(learned.encode(text).ids) == text
+def test_the_files_are_what_the_code_says(file: str, content: architecture.ConfigFile) -> None:
+    written = json.loads((FOLDER / file).read_text(encoding="utf-8"))
+    assert written == json.loads(json.dumps(content))
 
 
-def test_digits_are_single_tokens(learned: Tokenizer) -> None:
-    assert learned.encode("1000,345").tokens == ["1", "0", "0", "0", ",", "3", "4", "5"]
+def test_the_tokenizer_is_what_the_code_builds() -> None:
+    assert json.loads(WORDS.to_str()) == json.loads(tokenizer.build_tokenizer().to_str())
+    assert WORDS.get_vocab_size() <= architecture.VOCAB_SIZE
 
 
-def test_decomposed_accents_are_composed(learned: Tokenizer) -> None:
-    assert learned.encode("boto\u0301n").ids == learned.encode("botón").ids
+@pytest.mark.parametrize(
+    ("text", "pieces"),
+    [
+        ("[]", 1),
+        ('[{"bbox_2d":[62,417,1000,0],"label":"button"}]', 10),
+        ("¿Dónde está?\nIniciar sesión", 4),
+        ("¿Qué botones hay?", 1),
+        ("Guardarán", 10),
+        ("20245", 5),
+        ("日本 🙂", 11),
+    ],
+)
+def test_every_text_comes_back_and_what_is_known_is_short(text: str, pieces: int) -> None:
+    ids = WORDS.encode(text).ids
+    assert len(ids) == pieces
+    assert WORDS.decode(ids) == text
 
 
-def test_special_tokens_are_single_and_the_vocabulary_fits(learned: Tokenizer) -> None:
-    for text in tokenizer.SPECIAL_TOKENS:
-        assert learned.encode(text).tokens == [text]
-    assert learned.get_vocab_size() <= architecture.VOCAB_SIZE
+@pytest.mark.parametrize("text", [*LABELS, *map(str, range(0, 1001, 37))])
+def test_labels_and_numbers_are_one_token(text: str) -> None:
+    assert len(WORDS.encode(text).ids) == 1
 
 
-def test_profile_and_processor_agree_on_the_resize(folder: Path) -> None:
-    rule = load_profile("nano").resize
-    processor = json.loads((folder / "preprocessor_config.json").read_text())
-    assert rule.factor == processor["patch_size"] * processor["merge_size"]
-    assert rule.min_pixels == processor["size"]["shortest_edge"]
-    assert rule.max_pixels == processor["size"]["longest_edge"]
-
-
-def test_the_longest_answer_fits_its_token_limit() -> None:
-    # A token is at least one byte, so bytes bound tokens; one more ends the answer.
-    item = '{"bbox_2d":[1000,1000,1000,1000],"label":"checkbox"}'
+def test_the_profile_asks_as_training_did() -> None:
     tasks = load_profile("nano").tasks
-    assert len(f"[{item}]") + 1 <= tasks[QueryKind.GROUNDING].max_tokens
-    twelve = "[" + ",".join([item] * 12) + "]"
-    assert len(twelve) + 1 <= tasks[QueryKind.LOCALIZATION].max_tokens
+    grounding, listing = tasks[QueryKind.GROUNDING], tasks[QueryKind.LOCALIZATION]
+    assert prompt_text(grounding, "Guardar") == prompts.ASKING.format(target="Guardar")
+    assert prompt_text(listing, "") == prompts.LISTING
+
+
+def test_the_profile_resizes_as_the_processor_does() -> None:
+    rule = load_profile("nano").resize
+    assert rule is not None
+    assert rule.factor == architecture.PATCH_SIZE * architecture.MERGE_SIZE
+    assert (rule.min_pixels, rule.max_pixels) == (architecture.MIN_PIXELS, architecture.MAX_PIXELS)

@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import math
 import pickle
 import threading
 import time
@@ -13,7 +12,6 @@ import pytest
 from PIL import Image, ImageDraw
 
 from pipeline.nano.checkpoint import ensure_checkpoint
-from pipeline.nano.weights import parameter_shapes
 from schemas.codes import QueryKind, QueryOrigin, RejectReason
 from schemas.errors import ConfigError, EngineError
 from schemas.geometry import FrameKind
@@ -33,8 +31,8 @@ SIZES = ((1280, 800), (390, 844))
 
 
 @pytest.fixture(scope="module")
-def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return ensure_checkpoint(tmp_path_factory.mktemp("nano"))
+def checkpoint() -> Path:
+    return ensure_checkpoint()
 
 
 @pytest.fixture(scope="module")
@@ -266,19 +264,6 @@ def test_our_resize_is_the_processors() -> None:
             once = smart_resize(height, width, rule.factor, rule.min_pixels, rule.max_pixels)
             again = smart_resize(*once, rule.factor, rule.min_pixels, rule.max_pixels)
             assert once == again == (size.height, size.width)
-
-
-def test_nano_weights_are_those_of_the_class(checkpoint: Path) -> None:
-    import torch
-    from transformers import Qwen3VLConfig, Qwen3VLForConditionalGeneration
-
-    config = Qwen3VLConfig.from_pretrained(checkpoint)
-    with torch.device("meta"):
-        model = Qwen3VLForConditionalGeneration(config)
-    expected = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
-    del expected["lm_head.weight"]
-    assert parameter_shapes() == expected
-    assert sum(math.prod(shape) for shape in expected.values()) < 1_000_000
 
 
 def test_after_close_calls_are_errors_and_wrong_settings_say_what_to_change(
