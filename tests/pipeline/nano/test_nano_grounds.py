@@ -135,10 +135,10 @@ def test_hugging_face_says_the_same(plain: Session) -> None:
         prompt = prompt_text(PROFILE.tasks[kind], asked.instruction)
         image = plain.screens[asked.screen].image()
         content = [{"type": "image", "image": image}, {"type": "text", "text": prompt}]
-        inputs = processor.apply_chat_template(
-            [{"role": "user", "content": content}], tokenize=True, add_generation_prompt=True,
-            return_dict=True, return_tensors="pt",
-        )  # fmt: skip
+        text = processor.tokenizer.apply_chat_template(
+            [{"role": "user", "content": content}], tokenize=False, add_generation_prompt=True
+        )
+        inputs = processor(text=[text], images=[image], return_tensors="pt")
         with torch.no_grad():
             told = model.generate(**inputs, max_new_tokens=100, do_sample=False)
         text = processor.decode(told[0, inputs["input_ids"].shape[1] :], skip_special_tokens=True)
