@@ -214,3 +214,10 @@ def clip_point(point: Point, size: Size, tolerance: float) -> Point | None:
     if abs(x - point.x) > tolerance or abs(y - point.y) > tolerance:
         return None
     return Point(x, y)
+
+
+def clip_box(box: Box, size: Size) -> Box | None:
+    """The part of `box` on an image of `size`, or None where there is none."""
+    x1, x2 = (min(max(x, 0.0), float(size.width)) for x in (box.x1, box.x2))
+    y1, y2 = (min(max(y, 0.0), float(size.height)) for y in (box.y1, box.y2))
+    return Box(x1, y1, x2, y2) if x1 < x2 and y1 < y2 else None

@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 
 from schemas.codes import QueryKind, QueryOrigin, Stage
 from schemas.errors import MemberRejected
+from schemas.geometry import Size, clip_box
 from schemas.ids import sha256_hex
 from schemas.records import Query, Reject, Screen, Truth, Unit
 from transforms.blank_truth import without_blank_truth
@@ -112,7 +113,9 @@ def _screen(
     flags = set(decoded.flags) | set(sidecar.flags)
     if sidecar.image_size is not None and sidecar.image_size != decoded.size:
         flags.add("sidecar_size_differs")
-    queries, blank = without_blank_truth(_queries(unit, raw, sidecar, settings), decoded.image)
+    asked = _queries(unit, raw, sidecar, settings, decoded.size)
+    flags |= {"truth_dropped"} if any(lost for _, lost in asked) else set()
+    queries, blank = without_blank_truth(tuple(query for query, _ in asked), decoded.image)
     if blank:
         flags.add("empty_region")
     if not queries:
@@ -132,15 +135,27 @@ def _screen(
 
 
 def _queries(
-    unit: Unit, raw: RawScreen, sidecar: Sidecar, settings: LoadSettings
-) -> tuple[Query, ...]:
-    queries = list(sidecar.queries)
+    unit: Unit, raw: RawScreen, sidecar: Sidecar, settings: LoadSettings, size: Size
+) -> list[tuple[Query, bool]]:
+    """The screen's queries in order, each with whether its truth lies off the image."""
+    asked = [(query, False) for query in sidecar.queries]
     if settings.queries is not None:
-        queries += settings.queries.for_member(unit.shard.uri, raw.member.name)
+        found = settings.queries.for_member(unit.shard.uri, raw.member.name)
+        asked += [_on_image(query, size) for query in found]
     wanted = settings.enumerate_elements
-    if settings.can_enumerate and (wanted == "always" or (wanted == "auto" and not queries)):
-        queries.append(_enumerate_query(sidecar))
-    return tuple(dataclasses.replace(query, index=i) for i, query in enumerate(queries))
+    if settings.can_enumerate and (wanted == "always" or (wanted == "auto" and not asked)):
+        asked.append((_enumerate_query(sidecar), False))
+    return [(dataclasses.replace(query, index=i), lost) for i, (query, lost) in enumerate(asked)]
+
+
+def _on_image(query: Query, size: Size) -> tuple[Query, bool]:
+    """A query of the queries file, whose truth was read before the image's size was known."""
+    if query.truth is None or not query.truth.boxes:
+        return query, False
+    boxes = [(known, clip_box(known.box, size)) for known in query.truth.boxes]
+    kept = tuple(dataclasses.replace(known, box=box) for known, box in boxes if box is not None)
+    truth = dataclasses.replace(query.truth, boxes=kept) if kept else None
+    return dataclasses.replace(query, truth=truth), not kept
 
 
 def _enumerate_query(sidecar: Sidecar) -> Query:

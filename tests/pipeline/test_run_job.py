@@ -1,3 +1,4 @@
+import json
 from functools import partial
 from pathlib import Path
 
@@ -227,3 +228,23 @@ def test_an_answer_without_completions_is_a_reject_of_its_query(tmp_path: Path) 
     config = job(tmp_path, write_shard(tmp_path / "a.tar", shots(1)))
     outcome = run_job(config, engine_factory=partial(ScriptedEngine, no_completions))
     assert outcome.report.figures.counts.rejects == {"engine_failed": 3}
+
+
+def test_truth_of_a_queries_file_that_is_off_the_image_is_not_truth(tmp_path: Path) -> None:
+    known = shots(1)
+    lines = [
+        {"member": known[0].name, "instruction": "Fuera", "bbox_px": [900, 900, 950, 950]},
+        {"member": known[0].name, "instruction": "Al borde", "bbox_px": [40, 40, 9000, 70]},
+    ]
+    queries = tmp_path / "consultas.jsonl"
+    queries.write_text("\n".join(json.dumps(line) for line in lines), encoding="utf-8")
+    config = job(tmp_path, write_shard(tmp_path / "a.tar", known))
+    config = config.model_copy(
+        update={"input": config.input.model_copy(update={"queries": str(queries)})}
+    )
+    run_job(config, engine_factory=scripted(oracle(known)))
+    truth = {r["instruction"]: r["truth"] for r in rows(config.output.dataset, "annotations")}
+    assert truth["Fuera"] is None
+    assert [box["x2"] for box in truth["Al borde"]["boxes"]] == [320.0]
+    (screen,) = rows(config.output.dataset, "screens")
+    assert "truth_dropped" in screen["flags"]

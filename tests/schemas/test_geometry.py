@@ -10,6 +10,7 @@ from schemas.geometry import (
     Point,
     SeenImage,
     Size,
+    clip_box,
     clip_point,
     point_from_frame,
     point_to_frame,
@@ -80,3 +81,10 @@ def test_clip_moves_a_near_miss_and_refuses_a_far_one() -> None:
 def test_a_size_below_one_pixel_is_refused() -> None:
     with pytest.raises(ValueError, match="0x5"):
         Size(0, 5)
+
+
+def test_a_box_is_clipped_to_the_image_and_gone_when_off_it() -> None:
+    size = Size(100, 50)
+    assert clip_box(Box(-5, 10, 20, 60), size) == Box(0, 10, 20, 50)
+    assert clip_box(Box(10, 10, 20, 20), size) == Box(10, 10, 20, 20)
+    assert clip_box(Box(100, 10, 120, 20), size) is None
