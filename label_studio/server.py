@@ -10,6 +10,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
@@ -94,11 +95,10 @@ class StudioServer:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-        try:
+        with ExitStack() as undo:
+            undo.callback(self.stop)
             self._wait_until_up(timeout_s)
-        except BaseException:
-            self.stop()
-            raise
+            undo.pop_all()
         return self
 
     def wait(self) -> int:

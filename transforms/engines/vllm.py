@@ -19,6 +19,7 @@ import json
 import os
 import threading
 from collections.abc import Mapping
+from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -65,13 +66,14 @@ def start_vllm(settings: VllmSettings) -> VllmEngine:
     """
     if not _ENGINE_SLOT.acquire(blocking=False):
         raise EngineError("this process has a vLLM engine already; close it first")
-    try:
+    with ExitStack() as undo:
+        undo.callback(_ENGINE_SLOT.release)
         prepare_environment(settings)
         llm = load_llm(settings)
-    except BaseException:
-        _ENGINE_SLOT.release()
-        raise
-    return VllmEngine(llm, settings)
+        undo.callback(llm.llm_engine.engine_core.shutdown)
+        engine = VllmEngine(llm, settings)
+        undo.pop_all()
+    return engine
 
 
 def _engine_processes() -> list[psutil.Process]:

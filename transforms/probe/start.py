@@ -7,6 +7,7 @@ does to an image, and in which convention the model answers about a handful of s
 from __future__ import annotations
 
 import logging
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -60,11 +61,10 @@ class CheckedFactory:
             EngineError: if it does not start, or dies.
         """
         engine = self.factory()
-        try:
+        with ExitStack() as undo:
+            undo.callback(engine.close)
             check_engine(engine, self.check)
-        except BaseException:
-            engine.close()
-            raise
+            undo.pop_all()
         return engine
 
 

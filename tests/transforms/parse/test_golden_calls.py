@@ -5,12 +5,11 @@ same numbers and one table serves both frames; expected places are in those numb
 """
 
 import pytest
+from golden_cases import golden_cases, halved_place
 
 from schemas.codes import QueryKind
 from schemas.geometry import FrameKind, SeenImage, Size
-from schemas.records import Item
 from transforms.parse import parse_answer
-from transforms.profiles.load import list_profiles, load_profile
 
 SEEN = SeenImage.unchanged(Size(2000, 1000)).resized(Size(1000, 1000))
 Place = tuple[float, ...] | None
@@ -181,27 +180,7 @@ TABLES = {
 }
 
 
-def cases() -> list[tuple[str, str, FrameKind, Row]]:
-    found = []
-    for name in list_profiles():
-        profile = load_profile(name)
-        answer_format = profile.tasks[QueryKind.GROUNDING].answer_format
-        rows = TABLES.get(answer_format, [])
-        assert not rows or len(rows) >= 20
-        assert profile.frame is not None or not rows
-        found += [(name, answer_format, profile.frame, row) for row in rows]
-    return found
-
-
-def place(item: Item) -> tuple[float, ...]:
-    if item.box is not None:
-        x1, y1, x2, y2 = item.box.corners
-        assert (item.point.x, item.point.y) == pytest.approx(((x1 + x2) / 2, (y1 + y2) / 2))
-        return (x1 / 2, y1, x2 / 2, y2)
-    return (item.point.x / 2, item.point.y)
-
-
-@pytest.mark.parametrize(("name", "answer_format", "frame", "row"), cases())
+@pytest.mark.parametrize(("name", "answer_format", "frame", "row"), golden_cases(TABLES))
 def test_golden(name: str, answer_format: str, frame: FrameKind, row: Row) -> None:
     answer, finish, status, expected, word, flags = row
     parsed = parse_answer(answer, finish, answer_format, frame, SEEN, QueryKind.GROUNDING)
@@ -210,5 +189,5 @@ def test_golden(name: str, answer_format: str, frame: FrameKind, row: Row) -> No
         assert parsed.items == ()
     else:
         (item,) = parsed.items
-        assert place(item) == pytest.approx(expected)
+        assert halved_place(item) == pytest.approx(expected)
         assert (item.label or item.action) == word

@@ -5,12 +5,11 @@ same numbers and one table serves both frames; expected places are in those numb
 """
 
 import pytest
+from golden_cases import golden_cases, halved_place
 
 from schemas.codes import QueryKind
 from schemas.geometry import FrameKind, SeenImage, Size
-from schemas.records import Parsed
 from transforms.parse import parse_answer
-from transforms.profiles.load import list_profiles, load_profile
 
 SEEN = SeenImage.unchanged(Size(2000, 1000)).resized(Size(1000, 1000))
 Place = tuple[float, ...] | None
@@ -145,33 +144,11 @@ TABLES = {
 }
 
 
-def cases() -> list[tuple[str, str, FrameKind, Row]]:
-    found = []
-    for name in list_profiles():
-        profile = load_profile(name)
-        answer_format = profile.tasks[QueryKind.GROUNDING].answer_format
-        rows = TABLES.get(answer_format, [])
-        assert not rows or len(rows) >= 20
-        assert profile.frame is not None or not rows
-        found += [(name, answer_format, profile.frame, row) for row in rows]
-    return found
-
-
-def place(parsed: Parsed) -> Place:
-    if not parsed.items:
-        return None
-    (item,) = parsed.items
-    if item.box is not None:
-        x1, y1, x2, y2 = item.box.corners
-        assert (item.point.x, item.point.y) == pytest.approx(((x1 + x2) / 2, (y1 + y2) / 2))
-        return (x1 / 2, y1, x2 / 2, y2)
-    return (item.point.x / 2, item.point.y)
-
-
-@pytest.mark.parametrize(("name", "answer_format", "frame", "row"), cases())
+@pytest.mark.parametrize(("name", "answer_format", "frame", "row"), golden_cases(TABLES))
 def test_golden(name: str, answer_format: str, frame: FrameKind, row: Row) -> None:
     answer, finish, status, expected, flags = row
     parsed = parse_answer(answer, finish, answer_format, frame, SEEN, QueryKind.GROUNDING)
     assert parsed.status == status
-    assert place(parsed) == (None if expected is None else pytest.approx(expected))
+    places = [halved_place(item) for item in parsed.items]
+    assert places == ([] if expected is None else [pytest.approx(expected)])
     assert parsed.flags == tuple(sorted(flags))
