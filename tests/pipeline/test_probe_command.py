@@ -178,3 +178,12 @@ def test_the_written_file_is_named(
     arguments = ("--profile", str(bare), "--write", str(target))
     assert run(monkeypatch, Convention(FrameKind.PERCENT), *arguments)[0] == 0
     assert f"Written  {target}: profile 'medido', frame percent" in capsys.readouterr().out
+
+
+def test_the_readme_shows_what_the_probe_says() -> None:
+    readme = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
+    shown = readme.partition("```\nconvention  ")[2].partition("\n```")[0]
+    said = report_lines(report("holotron-12b", Convention(FrameKind.NORM_1000, nonsense=0.3)))
+    lines = [line for line in f"convention  {shown}".splitlines() if line]
+    assert len(lines) == 8
+    assert set(lines) <= set("\n".join(said).splitlines())
