@@ -40,8 +40,9 @@ def tell_demo(folder: Path, console: Console | None = None) -> int:
     if found.units_done < found.units:
         questions = count_words(found.queries or 0, "question")
         say.step(
-            f"Run: starting vLLM on this machine (about half a minute without a GPU), then "
-            f"{questions} about the screens, several answers each, {found.answers or 0} in all"
+            "Run: starting vLLM on this machine (half a minute without a GPU, up to two the first "
+            f"time), then {questions} about the screens, several answers each, "
+            f"{found.answers or 0} in all"
         )
     code = run_and_report(config)
     _say_where(say, folder, write_job_file(folder))
