@@ -1,19 +1,17 @@
-"""The four Arrow tables: frozen, versioned, every field described. Changes only add fields."""
+"""The five Arrow tables: frozen, versioned, every field described. Changes only add fields."""
 
 from __future__ import annotations
 
 import pyarrow as pa
 
-SCHEMA_VERSION = "1.1.0"
+from schemas.fields import BOX_FIELDS as _BOX_FIELDS
+from schemas.fields import STRINGS as _STRINGS
+from schemas.fields import field as _field
+from schemas.fields import required as _required
+from schemas.review_tables import GOLD_FIELDS, REVIEW_FIELDS
+
+SCHEMA_VERSION = "1.2.0"
 """Semantic version of the tables; the minor part grows when a field is added."""
-
-
-def _field(name: str, kind: pa.DataType, about: str, *, nullable: bool = True) -> pa.Field:
-    return pa.field(name, kind, nullable=nullable, metadata={"description": about})
-
-
-def _required(name: str, kind: pa.DataType, about: str) -> pa.Field:
-    return _field(name, kind, about, nullable=False)
 
 
 def _table(name: str, fields: list[pa.Field]) -> pa.Schema:
@@ -21,7 +19,6 @@ def _table(name: str, fields: list[pa.Field]) -> pa.Schema:
     return pa.schema(fields, metadata=metadata)
 
 
-_STRINGS = pa.list_(pa.string())
 _SIGNALS = pa.struct(
     [
         _field("agreement", pa.float64(), "share of the k samples in the winning region, 0..1"),
@@ -88,14 +85,6 @@ _TRUTH = pa.struct(
         _field("boxes", pa.list_(_TRUTH_BOX), "true boxes; grounding: the target first"),
     ]
 )
-_BOX_FIELDS = [
-    _field("x", pa.float64(), "click x in original upright pixels, origin top left"),
-    _field("y", pa.float64(), "click y in original upright pixels, y grows downwards"),
-    _field("x1", pa.float64(), "left of the box, original upright pixels"),
-    _field("y1", pa.float64(), "top of the box, original upright pixels"),
-    _field("x2", pa.float64(), "right of the box, original upright pixels; x1 < x2"),
-    _field("y2", pa.float64(), "bottom of the box, original upright pixels; y1 < y2"),
-]
 
 ANNOTATIONS = _table(
     "annotations",
@@ -189,24 +178,12 @@ REJECTS = _table(
         _field("instruction", pa.string(), "the query, where there was one"),
     ],
 )
-REVIEWS = _table(
-    "reviews",
-    [
-        _required("sample_id", pa.string(), "the sample that was reviewed"),
-        _required("annotation_id", pa.int64(), "annotation on the Label Studio server"),
-        _required("verdict", pa.string(), "correct, corrected, absent, ambiguous, ..."),
-        _required("skipped", pa.bool_(), "whether the reviewer skipped the task"),
-        *_BOX_FIELDS,
-        _field("role", pa.string(), "element class the reviewer chose"),
-        _field("instruction", pa.string(), "corrected instruction"),
-        _field("reviewer", pa.string(), "reviewer's id on the server"),
-        _field("lead_time_s", pa.float64(), "seconds the reviewer took"),
-        _required("updated_at", pa.timestamp("us", tz="UTC"), "last change on the server"),
-    ],
-)
+REVIEWS = _table("reviews", REVIEW_FIELDS)
+GOLD = _table("gold", GOLD_FIELDS)
 TABLES: dict[str, pa.Schema] = {
     "annotations": ANNOTATIONS,
     "screens": SCREENS,
     "rejects": REJECTS,
     "reviews": REVIEWS,
+    "gold": GOLD,
 }

@@ -10,7 +10,7 @@ from pipeline.dataset import open_dataset
 from schemas.errors import DatasetError
 from schemas.geometry import Box, Point
 from schemas.ids import sha256_hex
-from schemas.tables import TABLES
+from schemas.tables import SCHEMA_VERSION, TABLES
 from transforms.storage import ObjectMissingError
 
 SCREENS = (
@@ -132,7 +132,7 @@ def test_a_part_with_other_rows_than_committed_is_refused(tmp_path: Path) -> Non
 def test_another_schema_version_is_refused_with_advice(tmp_path: Path) -> None:
     dataset = make_stored(tmp_path, SCREENS)
     record = next((tmp_path / "dataset/_commits").iterdir())
-    record.write_text(record.read_text().replace('"1.1.0"', '"2.0.0"'))
+    record.write_text(record.read_text().replace(f'"{SCHEMA_VERSION}"', '"2.0.0"'))
     with pytest.raises(DatasetError, match=r"written under schema 2\.0\.0.*into a new dataset"):
         open_dataset(dataset.uri).commits()
 
