@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -71,6 +72,15 @@ class Dataset:
             _check_one_fingerprint(self.uri, records)
             self._commits = sorted(records, key=lambda r: (r.shard, r.unit_index, r.unit_id))
         return list(self._commits)
+
+    def only(self, unit_ids: AbstractSet[str]) -> Dataset:
+        """The same dataset, of which only these units are seen.
+
+        Raises:
+            DatasetError: as `commits`.
+        """
+        kept = [record for record in self.commits() if record.unit_id in unit_ids]
+        return replace(self, _commits=kept)
 
     def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
         """All committed rows of one table, in commit order; no rows when nothing is committed.

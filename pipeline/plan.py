@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pipeline.config import JobConfig
+from pipeline.partition import Partition, part_of
 from pipeline.separate import without_output
 from schemas.errors import InputError
 from schemas.records import Lot, Problem, Shard, Unit
@@ -33,6 +34,12 @@ class Plan:
     def problems(self) -> tuple[Problem, ...]:
         """What was found wrong while listing; each becomes a reject."""
         return tuple(problem for unit in self.units for problem in unit.problems)
+
+    def part(self, partition: Partition | None) -> Plan:
+        """The plan of one partition; of all of it where there is none. Shards stay as they are."""
+        if partition is None:
+            return self
+        return replace(self, units=part_of(self.units, partition))
 
     def lots(self, done: frozenset[str], lot_units: int) -> list[Lot]:
         """The units that are not in `done`, as lots of at most `lot_units`."""

@@ -5,23 +5,26 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from pipeline.announce import listening
 from pipeline.asked import forget_asked
-from pipeline.config import JobConfig
+from pipeline.config import JobConfig, LimitsConfig
 from pipeline.dataset import Dataset, open_dataset
 from pipeline.exits import exit_status
 from pipeline.fingerprint import claim_dataset
+from pipeline.partition import Partition
 from pipeline.plan import Plan, make_plan
+from pipeline.proof import missing_units, planned_records, prove
 from pipeline.report.stats import PushOutcome, RunStats, run_stats
+from pipeline.report.words import count_words
 from pipeline.report.write import Report, write_report
 from pipeline.review_samples import REVIEWED
 from pipeline.settings import WorkerSettings, worker_settings
 from pipeline.stopping import stop_signal, stoppable
 from schemas.commits import CommitRecord
-from schemas.errors import CountMismatchError, DatasetError, LabelStudioError
+from schemas.errors import DatasetError, LabelStudioError
 from transforms.engines.base import EngineFactory
 from transforms.engines.holder import release_engine
 from transforms.profiles.load import load_profile
@@ -72,6 +75,7 @@ def run_job(
     observer: Observer | None = None,
     push: Push | None = None,
     engine_factory: EngineFactory | None = None,
+    partition: Partition | None = None,
 ) -> RunOutcome:
     """Run the whole job, or the rest of it: committed units are never done again.
 
@@ -81,6 +85,7 @@ def run_job(
         observer: told about progress.
         push: brings review rows to Label Studio; default: nothing is pushed.
         engine_factory: another engine than vLLM, for tests.
+        partition: do, prove and report only this part; a run without proves and pushes the whole.
 
     Raises:
         PantallaError: wrong settings or input before any model is loaded; later `EngineError` if
@@ -92,18 +97,31 @@ def run_job(
     settings = worker_settings(config, plan, engine_factory)
     _check_flags(beam_arguments)
     done = _claim(plan, config, settings)
+    part = plan.part(partition)
     with stoppable():
-        _annotate(plan, done, config, settings, beam_arguments, watch)
+        _annotate(part, done, config, settings, beam_arguments, watch)
         signal = stop_signal()
-    records = _records(plan, done, config)
-    pushed = None
+    records, pushed = planned_records(part, _dataset(config), done), None
     if signal is None:
-        _prove(plan, records)
-        pushed = _push(push, _dataset(config), config, watch)
-    watch.status("Writing the report")
+        prove(part, records)
+        pushed = _push(push, config, watch) if partition is None else _others(plan, config)
     stats = clock.stats(records, settings.model.name, pushed)
-    report = write_report(_dataset(config), stats, config)
-    code, reason = exit_status(report.figures, stats, config.limits, signal)
+    watch.status("Writing the report")
+    return _end(config, _reported(config, partition, records), partition, stats, signal)
+
+
+def _end(
+    config: JobConfig,
+    dataset: Dataset,
+    partition: Partition | None,
+    stats: RunStats,
+    signal: int | None,
+) -> RunOutcome:
+    """Report, and say how it went."""
+    report = write_report(dataset, stats, config, partition)
+    # One partition may hold all the bad shards: the limit is for the whole.
+    limits = config.limits if partition is None else LimitsConfig(max_reject_share=1)
+    code, reason = exit_status(report.figures, stats, limits, signal)
     return RunOutcome(code, reason, config.output.dataset, report)
 
 
@@ -138,6 +156,14 @@ class _Clock:
 
 def _dataset(config: JobConfig) -> Dataset:
     return open_dataset(config.output.dataset, config.output.s3_endpoint, config.input.s3_endpoint)
+
+
+def _reported(
+    config: JobConfig, partition: Partition | None, records: Sequence[CommitRecord]
+) -> Dataset:
+    """What a report is about: the whole dataset, or the units of a partition."""
+    dataset = _dataset(config)
+    return dataset if partition is None else dataset.only({record.unit_id for record in records})
 
 
 def _claim(plan: Plan, config: JobConfig, settings: WorkerSettings) -> frozenset[str]:
@@ -188,40 +214,28 @@ def _annotate(
         release_engine()
 
 
-def _records(plan: Plan, done: frozenset[str], config: JobConfig) -> list[CommitRecord]:
-    dataset = _dataset(config)
-    planned = {unit.unit_id for unit in plan.units}
-    return [
-        replace(record, reused=record.unit_id in done)
-        for record in dataset.commits()
-        if record.unit_id in planned
-    ]
-
-
-def _prove(plan: Plan, records: Sequence[CommitRecord]) -> None:
-    """Every unit of the plan is committed, and its members are all accounted for.
+def _others(plan: Plan, config: JobConfig) -> PushOutcome:
+    """What a partition says of the others; the last one to end proves the whole plan.
 
     Raises:
-        CountMismatchError: naming what is missing.
+        CountMismatchError: if all units are committed, and one of them lost something.
     """
-    found = {record.unit_id: record for record in records}
-    for unit in plan.units:
-        record = found.get(unit.unit_id)
-        if record is None:
-            raise CountMismatchError(f"unit {unit.unit_id} of {unit.shard.uri} is not committed")
-        expected = len(unit.members) + sum(problem.is_member for problem in unit.problems)
-        if record.counts.members != expected or not record.counts.balanced:
-            raise CountMismatchError(
-                f"unit {unit.unit_id} of {unit.shard.uri}: planned {expected} members, "
-                f"committed {record.counts}"
-            )
+    records = planned_records(plan, _dataset(config), frozenset())
+    missing = missing_units(plan, records)
+    if missing:
+        text = f"{count_words(missing, 'unit')} of other partitions not committed yet"
+    else:
+        prove(plan, records)
+        text = "all partitions are done"
+    return PushOutcome(note=f"{text}; `pantalla run` without --partition pushes and reports it all")
 
 
-def _push(push: Push | None, dataset: Dataset, config: JobConfig, watch: Observer) -> PushOutcome:
+def _push(push: Push | None, config: JobConfig, watch: Observer) -> PushOutcome:
     """Push, or say what waits; a server in trouble never fails the run."""
     if push is None or config.label_studio.url is None or not config.label_studio.push:
         return PushOutcome(note="no server is configured: review rows wait for `pantalla push`")
     watch.status(f"Pushing review rows to {config.label_studio.url}")
+    dataset = _dataset(config)
     try:
         return push(dataset, config)
     except LabelStudioError as error:

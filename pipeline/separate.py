@@ -8,7 +8,7 @@ from pipeline.config import JobConfig
 from schemas.errors import ConfigError
 from schemas.records import Shard, ShardKind
 from schemas.tables import TABLES
-from transforms.commit import COMMITS
+from transforms.commit import COMMITS, RUN
 from transforms.storage import join_uri, normalize_uri
 
 
@@ -26,7 +26,7 @@ def without_output(shards: Sequence[Shard], config: JobConfig) -> list[Shard]:
     dataset = normalize_uri(config.output.dataset).rstrip("/") + "/"
     if dataset.startswith("s3://") and config.input.s3_endpoint != config.output.s3_endpoint:
         return list(shards)
-    own = tuple(join_uri(dataset, name) + "/" for name in (*TABLES, COMMITS))
+    own = tuple(join_uri(dataset, name) + "/" for name in (*TABLES, COMMITS, RUN))
     kept = [shard for shard in shards if not shard.uri.startswith(own)]
     for shard in kept:
         if shard.kind is ShardKind.FOLDER and dataset.startswith(shard.uri):

@@ -30,6 +30,9 @@ HEAD = "_dataset.json"
 COMMITS = "_commits"
 """Folder of the commit records; the underscore hides it from tools that read folders of Parquet."""
 
+RUN = "_run"
+"""Folder for what runs say of themselves while they work and of their parts; never data."""
+
 
 @dataclass(frozen=True, slots=True)
 class DatasetWriter:

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from pipeline.cli.watch import Watch
 from pipeline.config import JobConfig
+from pipeline.partition import Partition
 from pipeline.progress import Progress
 from pipeline.report.summary import print_summary
 from pipeline.report.words import count_words
@@ -26,15 +27,23 @@ _QUIET_ENVIRONMENT = {
 _OURS = ("pipeline", "transforms", "label_studio")
 
 
-def run_and_report(config: JobConfig, beam_flags: Sequence[str] = ()) -> int:
-    """Run a job, show its progress and its summary, and give its exit code.
+def run_and_report(
+    config: JobConfig, beam_flags: Sequence[str] = (), partition: Partition | None = None
+) -> int:
+    """Run a job or one partition, show its progress and its summary, and give its exit code.
 
     Raises:
         PantallaError: whatever `run_job` raises.
     """
     if "PANTALLA_DEBUG" not in os.environ:
         quiet_libraries()
-    outcome = run_job(config, beam_flags, observer=Watch(Progress()), push=_push(config))
+    outcome = run_job(
+        config,
+        beam_flags,
+        observer=Watch(Progress()),
+        push=_push(config),
+        partition=partition,
+    )
     tell(outcome)
     return outcome.exit_code
 

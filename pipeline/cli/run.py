@@ -19,13 +19,26 @@ def run(
             show_default=False,
         ),
     ] = None,
+    partition: Annotated[
+        str | None,
+        typer.Option(
+            "--partition",
+            metavar="I/N",
+            help="Do only part I of N (from 1); other processes do the others.",
+            show_default=False,
+        ),
+    ] = None,
     set_: Overrides = None,
 ) -> None:
     """Run a job: annotate what is not committed yet, push what needs people, write the report.
 
-    A killed or failed run goes on where it stopped when it is started again.
+    A killed or failed run goes on where it stopped when it is started again. With --partition it
+    annotates and reports that part only; run it once without, when all are done, to push.
     """
     from pipeline.cli.job import run_and_report
     from pipeline.config import load_config
+    from pipeline.partition import parse_partition
 
-    raise typer.Exit(run_and_report(load_config(config, tuple(set_ or ())), beam_flags or ()))
+    part = parse_partition(partition) if partition is not None else None
+    job = load_config(config, tuple(set_ or ()))
+    raise typer.Exit(run_and_report(job, beam_flags or (), part))

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from pipeline.config import JobConfig
 from pipeline.dataset import Dataset
+from pipeline.partition import Partition
 from pipeline.report.figures import RunFigures, make_figures
 from pipeline.report.gallery import make_cards, reject_lines
 from pipeline.report.html import render_page
@@ -13,6 +14,7 @@ from pipeline.report.json_report import report_json
 from pipeline.report.last_work import REPORT
 from pipeline.report.stats import RunStats
 from pipeline.report.summary import summary_text
+from transforms.commit import RUN
 from transforms.profiles.load import load_profile
 from transforms.storage import join_uri
 
@@ -29,8 +31,12 @@ class Report:
     html_uri: str
 
 
-def write_report(dataset: Dataset, stats: RunStats, config: JobConfig) -> Report:
+def write_report(
+    dataset: Dataset, stats: RunStats, config: JobConfig, partition: Partition | None = None
+) -> Report:
     """Make the figures of a run and write `report.json`, `report.txt` and `report.html`.
+
+    The report of a partition lies in `_run/partition-<i>-of-<n>/`: several may end at once.
 
     Raises:
         DatasetError: if a committed part is missing or damaged.
@@ -44,11 +50,12 @@ def write_report(dataset: Dataset, stats: RunStats, config: JobConfig) -> Report
     rejects = reject_lines(dataset, _REJECT_LINES)
     notice = " ".join(load_profile(config.model.profile).notices(config.model.checkpoint)) or None
     page = render_page(figures, cards, hidden, rejects, notice)
+    folder = join_uri(dataset.uri, RUN, partition.name) if partition else dataset.uri
     report = Report(
         figures=figures,
-        json_uri=join_uri(dataset.uri, REPORT),
-        text_uri=join_uri(dataset.uri, "report.txt"),
-        html_uri=join_uri(dataset.uri, "report.html"),
+        json_uri=join_uri(folder, REPORT),
+        text_uri=join_uri(folder, "report.txt"),
+        html_uri=join_uri(folder, "report.html"),
     )
     dataset.storage.write_atomic(report.text_uri, summary_text(figures).encode())
     dataset.storage.write_atomic(report.html_uri, page.encode())
