@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from schemas.geometry import FrameKind
+from transforms.storage import S3Access, S3Address
 
 _Text = Annotated[str, Field(min_length=1)]
 
@@ -20,13 +21,17 @@ class InputConfig(_Section):
     """What is read.
 
     Attributes:
-        shards: paths, `s3://` URIs or glob patterns of shards; folders end in `/`.
+        shards: paths, `s3://` URIs or glob patterns of shards; folders end in `/`. What exists
+            under exactly that name wins; in a pattern, `[[]`, `[*]` and `[?]` stand for the signs
+            themselves.
         queries: a JSON Lines or CSV file of queries, or none.
         enumerate_elements: ask "all elements" of every screen; `auto` = only of screens that
             have no query of their own.
         unit_screens: screens in a unit, the atom of commit and resume.
         lot_units: units handed to one worker at once.
         max_pixels: limit of one image before it is decoded.
+        s3_endpoint: address of an S3-compatible server; without it, Amazon S3.
+        s3_requester_pays: agree to pay for requests to buckets whose owner does not.
     """
 
     shards: tuple[_Text, ...] = Field(min_length=1)
@@ -36,6 +41,16 @@ class InputConfig(_Section):
     lot_units: Annotated[int, Field(ge=1)] = 64
     max_pixels: Annotated[int, Field(ge=1024)] = 200_000_000
     s3_endpoint: str | None = None
+    s3_requester_pays: bool = False
+
+    @property
+    def s3(self) -> S3Address:
+        """How the shards are reached, where they are on S3."""
+        return (
+            S3Access(self.s3_endpoint, requester_pays=True)
+            if self.s3_requester_pays
+            else (self.s3_endpoint)
+        )
 
 
 class ModelConfig(_Section):

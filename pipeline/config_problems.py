@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import math
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
@@ -50,6 +51,26 @@ def secret_problems(values: Mapping[str, object], prefix: str = "") -> list[str]
                 f"`{name}` must be the name of an environment variable in capitals, "
                 f"not the token itself: {_ENVIRONMENT}"
             )
+    return problems
+
+
+def number_problems(values: Mapping[str, object], prefix: str = "") -> list[str]:
+    """Numbers that are none: TOML can write infinity, and no setting means anything by it.
+
+    Args:
+        values: a job as read from TOML, or a part of it.
+        prefix: dotted name of the section that `values` is.
+    """
+    problems: list[str] = []
+    for key, value in values.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, Mapping):
+            problems += number_problems(value, f"{name}.")
+        elif isinstance(value, list):
+            listed = {f"[{i}]": item for i, item in enumerate(value)}
+            problems += number_problems(listed, name)
+        elif isinstance(value, float) and not math.isfinite(value):
+            problems.append(f"`{name}` is {value}, but must be a finite number")
     return problems
 
 

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from pipeline.config import JobConfig
 from pipeline.config_paths import resolve_paths
-from pipeline.config_problems import describe_problems, secret_problems
+from pipeline.config_problems import describe_problems, number_problems, secret_problems
 from schemas.errors import ConfigError
 
 Toml: TypeAlias = "str | int | float | bool | list[Toml] | dict[str, Toml]"
@@ -34,12 +34,12 @@ def read_config(path: Path | None, overrides: Sequence[str] = ()) -> JobConfig:
     """
     source = str(path) if path is not None else "the command line"
     values: dict[str, Toml] = {} if path is None else _parse_file(path)
-    refused = secret_problems(values)
+    refused = secret_problems(values) + number_problems(values)
     if path is not None:
         resolve_paths(values, path.resolve().parent)
     given = _parse_overrides(overrides)
     for key, value in given.items():
-        refused += secret_problems(_nested(key, value))
+        refused += secret_problems(_nested(key, value)) + number_problems(_nested(key, value))
     if refused:
         raise ConfigError(_join(source, refused))
     for key, value in given.items():

@@ -22,7 +22,7 @@ from schemas.tables import SCHEMA_VERSION
 from transforms.commit import COMMITS, HEAD
 from transforms.decode import decode_image
 from transforms.shards import member_of_row, read_member
-from transforms.storage import Storage, join_uri, normalize_uri, storage_for
+from transforms.storage import S3Address, Storage, join_uri, normalize_uri, storage_for
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +51,12 @@ class Dataset:
     Attributes:
         uri: local folder or `s3://bucket/prefix`, without a trailing slash.
         storage: where it lies.
-        input_endpoint: S3 endpoint of the shards that its screens point to.
+        input_endpoint: how to reach the shards that its screens point to, where they are on S3.
     """
 
     uri: str
     storage: Storage
-    input_endpoint: str | None = None
+    input_endpoint: S3Address = None
     _commits: list[CommitRecord] | None = field(default=None, repr=False)
 
     def commits(self) -> list[CommitRecord]:
@@ -212,7 +212,7 @@ class Dataset:
 
 
 def open_dataset(
-    uri: str, s3_endpoint: str | None = None, input_endpoint: str | None = None
+    uri: str, s3_endpoint: str | None = None, input_endpoint: S3Address = None
 ) -> Dataset:
     """Open a dataset for reading.
 

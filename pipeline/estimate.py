@@ -20,7 +20,7 @@ from transforms.profiles.load import load_profile
 from transforms.queries import QueriesFile, load_queries
 from transforms.shards import read_member
 from transforms.sidecar import parse_sidecar
-from transforms.storage import join_uri, storage_for
+from transforms.storage import S3Address, join_uri, storage_for
 
 _Queries: TypeAlias = "Counter[tuple[str, QueryKind]]"
 """Queries by unit id and kind."""
@@ -160,12 +160,12 @@ def _count_queries(config: JobConfig, units: Sequence[Unit]) -> tuple[_Queries |
     if any(_costly(unit.shard) for unit in units):
         return None, "not counted: sidecars inside gzip or Parquet are read with the screens"
     source = config.input
-    listed = load_queries(source.queries, source.s3_endpoint) if source.queries else None
+    listed = load_queries(source.queries, source.s3) if source.queries else None
     can = QueryKind.LOCALIZATION in load_profile(config.model.profile).tasks
     counts: _Queries = Counter()
     for unit in units:
         for member in unit.members:
-            own = _own_queries(unit, member, listed, source.s3_endpoint)
+            own = _own_queries(unit, member, listed, source.s3)
             counts[unit.unit_id, QueryKind.GROUNDING] += own
             wanted = source.enumerate_elements
             if can and (wanted == "always" or (wanted == "auto" and own == 0)):
@@ -178,7 +178,7 @@ def _costly(shard: Shard) -> bool:
 
 
 def _own_queries(
-    unit: Unit, member: Member, listed: QueriesFile | None, s3_endpoint: str | None
+    unit: Unit, member: Member, listed: QueriesFile | None, s3_endpoint: S3Address
 ) -> int:
     own = 0 if listed is None else len(listed.for_member(unit.shard.uri, member.name))
     if member.sidecar is None:

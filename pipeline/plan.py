@@ -54,15 +54,15 @@ def make_plan(config: JobConfig) -> Plan:
         ConfigError: if the queries file has a bad line, or the dataset lies in its own input.
     """
     source = config.input
-    shards = without_output(list_shards(source.shards, source.s3_endpoint), config)
+    shards = without_output(list_shards(source.shards, source.s3), config)
     units: list[Unit] = []
     for shard in shards:
-        units += split_units(shard, index_shard(shard, source.s3_endpoint), source.unit_screens)
+        units += split_units(shard, index_shard(shard, source.s3), source.unit_screens)
     if not units:
         raise InputError(f"no screenshot in {', '.join(source.shards)}")
     if source.queries is None:
         return Plan(tuple(shards), tuple(units))
-    queries = load_queries(source.queries, source.s3_endpoint)
+    queries = load_queries(source.queries, source.s3)
     units[0] = _with_problems(units[0], queries.unmatched(units))
     return Plan(tuple(shards), tuple(units), queries.sha256)
 

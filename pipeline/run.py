@@ -155,7 +155,7 @@ class _Clock:
 
 
 def _dataset(config: JobConfig) -> Dataset:
-    return open_dataset(config.output.dataset, config.output.s3_endpoint, config.input.s3_endpoint)
+    return open_dataset(config.output.dataset, config.output.s3_endpoint, config.input.s3)
 
 
 def _reported(

@@ -107,13 +107,13 @@ def with_asked(settings: AskSettings, asked: set[str]) -> AskSettings:
 
 def _load_settings(config: JobConfig, model: ResolvedModel) -> LoadSettings:
     source = config.input
-    queries = load_queries(source.queries, source.s3_endpoint) if source.queries else None
+    queries = load_queries(source.queries, source.s3) if source.queries else None
     return LoadSettings(
         max_pixels=source.max_pixels,
         enumerate_elements=source.enumerate_elements,
         can_enumerate=QueryKind.LOCALIZATION in model.profile.tasks,
         queries=queries,
-        s3_endpoint=source.s3_endpoint,
+        s3_endpoint=source.s3,
     )
 
 

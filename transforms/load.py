@@ -20,6 +20,7 @@ from transforms.prefetch import parallel_flat_map
 from transforms.queries import QueriesFile
 from transforms.shards import RawScreen, read_unit
 from transforms.sidecar import Sidecar, parse_sidecar
+from transforms.storage import S3Address
 from transforms.work import Decoded, DecodeEvent, Refused, UnitEnd
 
 ENUMERATE_INSTRUCTION = "Todos los elementos de la interfaz"
@@ -48,7 +49,7 @@ class LoadSettings:
     enumerate_elements: EnumerateMode
     can_enumerate: bool
     queries: QueriesFile | None = None
-    s3_endpoint: str | None = None
+    s3_endpoint: S3Address = None
 
 
 def read(units: Iterable[Unit], settings: LoadSettings) -> Iterator[RawEvent]:

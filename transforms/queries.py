@@ -16,6 +16,7 @@ from transforms.queries_lines import Line, read_lines
 from transforms.storage import (
     ObjectDeniedError,
     ObjectMissingError,
+    S3Address,
     normalize_uri,
     storage_for,
 )
@@ -75,7 +76,7 @@ class QueriesFile:
         return found
 
 
-def load_queries(uri: str, s3_endpoint: str | None = None) -> QueriesFile:
+def load_queries(uri: str, s3_endpoint: S3Address = None) -> QueriesFile:
     """Read a queries file: JSON Lines, or CSV where its name ends in `.csv`.
 
     Fields: `member` and `instruction`, optionally `shard` (URI or base name) and `bbox_px`

@@ -68,7 +68,7 @@ def _open(
     return open_dataset(
         dataset or job.output.dataset,
         endpoint or job.output.s3_endpoint,
-        input_endpoint or job.input.s3_endpoint,
+        input_endpoint or job.input.s3,
     )
 
 

@@ -45,7 +45,7 @@ def write_report(
     """
     figures = make_figures(dataset, stats, config.cost, config.decision.threshold)
     # Pixels lie with the shards, which may be on another server than the dataset.
-    pictured = replace(dataset, input_endpoint=config.input.s3_endpoint)
+    pictured = replace(dataset, input_endpoint=config.input.s3)
     cards, hidden = make_cards(pictured)
     rejects = reject_lines(dataset, _REJECT_LINES)
     notice = " ".join(load_profile(config.model.profile).notices(config.model.checkpoint)) or None

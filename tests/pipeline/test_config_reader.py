@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from pipeline.config import JobConfig, load_config
 from schemas.errors import ConfigError
+from transforms.storage import S3Access
 
 MINIMAL = '[input]\nshards = ["capturas/*.tar"]\n[output]\ndataset = "salida"\n'
 
@@ -205,3 +206,22 @@ def test_no_override_ever_raises_anything_but_a_config_error(key: str, value: st
         assert isinstance(load_config(None, overrides), JobConfig)
     except ConfigError as error:
         assert str(error)
+
+
+@pytest.mark.parametrize("key", ["cost.machine_hour", "decision.threshold", "model.engine.x.y"])
+@pytest.mark.parametrize("value", ["inf", "-inf", "nan", "1e999"])
+def test_a_number_that_is_not_finite_is_refused_everywhere(
+    tmp_path: Path, key: str, value: str
+) -> None:
+    with pytest.raises(ConfigError, match=f"`{key}` is -?(inf|nan), but must be a finite number"):
+        load_config(write(tmp_path, MINIMAL), (f"{key}={value}",))
+    section, _, name = key.rpartition(".")
+    assert "finite" in refusal(tmp_path, MINIMAL + f"[{section}]\n{name} = {value}\n")
+    assert "finite" in refusal(tmp_path, MINIMAL + f"[{section}]\n{name} = [1, {value}]\n")
+
+
+def test_whoever_pays_for_requests_says_so_in_the_job(tmp_path: Path) -> None:
+    plain = load_config(write(tmp_path, MINIMAL), ("input.s3_endpoint=http://127.0.0.1:9",))
+    assert plain.input.s3 == "http://127.0.0.1:9"
+    paying = load_config(write(tmp_path, MINIMAL), ("input.s3_requester_pays=true",))
+    assert paying.input.s3 == S3Access(None, requester_pays=True)

@@ -12,6 +12,7 @@ from transforms.storage import (
     ObjectChangedError,
     ObjectDeniedError,
     ObjectMissingError,
+    S3Address,
     storage_for,
 )
 
@@ -22,7 +23,7 @@ _INDEXERS = {
 }
 
 
-def index_shard(shard: Shard, s3_endpoint: str | None = None) -> ShardIndex:
+def index_shard(shard: Shard, s3_endpoint: S3Address = None) -> ShardIndex:
     """Members and problems of a shard; what is wrong with the data is a problem, not an error.
 
     Args:

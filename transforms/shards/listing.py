@@ -20,6 +20,7 @@ from transforms.shards.nearest import nearest_existing
 from transforms.storage import (
     ObjectMissingError,
     ObjectStat,
+    S3Address,
     Storage,
     normalize_uri,
     parent_uri,
@@ -30,7 +31,7 @@ _TAR_MAGIC_AT = 257
 _SNIFF = 512
 
 
-def list_shards(patterns: Sequence[str], s3_endpoint: str | None = None) -> list[Shard]:
+def list_shards(patterns: Sequence[str], s3_endpoint: S3Address = None) -> list[Shard]:
     """Every shard the patterns name, ordered by URI, each once.
 
     A pattern is a file, a folder or a glob (`*`, `?`, `[abc]`, `**`); what exists under exactly

@@ -15,6 +15,7 @@ from transforms.storage import (
     ObjectChangedError,
     ObjectDeniedError,
     ObjectMissingError,
+    S3Address,
     Storage,
     storage_for,
 )
@@ -31,7 +32,7 @@ _MEMBER_READERS = {
 }
 
 
-def read_unit(unit: Unit, s3_endpoint: str | None = None) -> Iterator[RawScreen | Reject]:
+def read_unit(unit: Unit, s3_endpoint: S3Address = None) -> Iterator[RawScreen | Reject]:
     """Exactly one item for each member, in order: its bytes, or why there are none.
 
     A shard that is gone or has changed since the plan rejects every member that was not read yet.
@@ -62,7 +63,7 @@ def read_unit(unit: Unit, s3_endpoint: str | None = None) -> Iterator[RawScreen 
         yield from _rejects(unit, done, RejectReason.SHARD_UNREADABLE, error)
 
 
-def read_member(shard: Shard, member: Member, s3_endpoint: str | None = None) -> bytes:
+def read_member(shard: Shard, member: Member, s3_endpoint: S3Address = None) -> bytes:
     """The image bytes of one member; the caller compares their hash with the screen's id.
 
     Raises:

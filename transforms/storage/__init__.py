@@ -5,6 +5,8 @@ from transforms.storage.base import (
     ObjectDeniedError,
     ObjectMissingError,
     ObjectStat,
+    S3Access,
+    S3Address,
     Storage,
 )
 from transforms.storage.open import join_uri, normalize_uri, parent_uri, storage_for
@@ -14,6 +16,8 @@ __all__ = [
     "ObjectDeniedError",
     "ObjectMissingError",
     "ObjectStat",
+    "S3Access",
+    "S3Address",
     "Storage",
     "join_uri",
     "normalize_uri",

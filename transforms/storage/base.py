@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import BinaryIO, Protocol
+from pathlib import Path
+from typing import BinaryIO, Protocol, TypeAlias
 
 from schemas.errors import StorageError
 
@@ -43,6 +44,23 @@ class ObjectStat:
     uri: str
     size: int
     version: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class S3Access:
+    """How to reach S3; credentials are not part of it.
+
+    Attributes:
+        endpoint: address of an S3-compatible server, or None for Amazon S3.
+        requester_pays: whether we agree to pay for requests where the bucket's owner does not.
+    """
+
+    endpoint: str | None = None
+    requester_pays: bool = False
+
+
+S3Address: TypeAlias = "S3Access | str | None"
+"""`S3Access`, or its endpoint alone."""
 
 
 class Storage(Protocol):
@@ -106,6 +124,9 @@ class Storage(Protocol):
         Returns:
             False when it was there already, also when another writer won the race.
         """
+
+    def create_from(self, uri: str, file: Path) -> bool:
+        """As `create`, with the content of a local file, which need not fit in memory."""
 
     def delete(self, uri: str) -> None:
         """Remove the object; nothing happens when there is none."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import secrets
+import shutil
 import stat as stat_module
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -22,6 +24,8 @@ from transforms.storage.base import (
 )
 
 _MISSING = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
+_COPIED = 2**20
+"""Bytes copied at once."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +82,7 @@ class LocalStorage:
     def write_atomic(self, uri: str, data: bytes) -> None:
         """Write beside the target, flush to disk, rename over it, flush the folder."""
         with _errors("write", uri):
-            temp = _write_temp(_path(uri), data)
+            temp = _write_temp(_path(uri), io.BytesIO(data))
             try:
                 temp.replace(_path(uri))
             except OSError:
@@ -88,17 +92,13 @@ class LocalStorage:
 
     def create(self, uri: str, data: bytes) -> bool:
         """As `write_atomic`, but a hard link gives the name, which fails where it is taken."""
-        target = _path(uri)
         with _errors("create", uri):
-            temp = _write_temp(target, data)
-            try:
-                os.link(temp, target)
-            except FileExistsError:
-                return False
-            finally:
-                temp.unlink(missing_ok=True)
-            _flush_folder(target.parent)
-        return True
+            return _link(_write_temp(_path(uri), io.BytesIO(data)), _path(uri))
+
+    def create_from(self, uri: str, file: Path) -> bool:
+        """As `create`, copied piece by piece."""
+        with _errors("create", uri), file.open("rb") as source:
+            return _link(_write_temp(_path(uri), source), _path(uri))
 
     def delete(self, uri: str) -> None:
         """Remove the file."""
@@ -148,12 +148,24 @@ def _leads_nowhere(entry: os.DirEntry[str]) -> bool:
     return False
 
 
-def _write_temp(target: Path, data: bytes) -> Path:
+def _link(temp: Path, target: Path) -> bool:
+    """Give a finished file its name, unless that is taken; the temporary name is gone after it."""
+    try:
+        os.link(temp, target)
+    except FileExistsError:
+        return False
+    finally:
+        temp.unlink(missing_ok=True)
+    _flush_folder(target.parent)
+    return True
+
+
+def _write_temp(target: Path, source: BinaryIO) -> Path:
     target.parent.mkdir(parents=True, exist_ok=True)
     temp = target.parent / f"{TEMP_PREFIX}{os.getpid()}-{secrets.token_hex(6)}"
     try:
         with temp.open("xb") as file:
-            file.write(data)
+            shutil.copyfileobj(source, file, _COPIED)
             file.flush()
             os.fsync(file.fileno())
     except OSError:

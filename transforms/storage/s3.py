@@ -1,16 +1,17 @@
-"""Objects on S3 or an S3-compatible server: the only module that imports boto3."""
+"""Objects on S3 or an S3-compatible server."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import io
-import os
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, BinaryIO, cast
+from functools import partial
+from pathlib import Path
+from typing import Any, BinaryIO, TypeAlias, cast
 
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.parsers import ResponseParserError
 
 from schemas.errors import StorageError
 from transforms.storage.base import (
@@ -20,30 +21,35 @@ from transforms.storage.base import (
     ObjectMissingError,
     ObjectStat,
 )
+from transforms.storage.s3_connection import Connection, current_connection
+from transforms.storage.s3_errors import BareError, OutOfRangeError, UnsupportedError
 from transforms.storage.s3_reader import Body, Fetch, RangeReader
 
-_MISSING = {"404", "NoSuchKey", "NoSuchBucket", "NotFound"}
-_CHANGED = {"412", "PreconditionFailed"}
-_DENIED = {"AccessDenied", "InvalidObjectState"}
-_OUT_OF_RANGE = {"416", "InvalidRange"}
-_CONFLICT = {"409", "ConditionalRequestConflict", "OperationAborted"}
-_CREATE_ATTEMPTS = 5
+_Content: TypeAlias = "io.BytesIO | io.BufferedReader"
+
+_COMPARED = 2**20
+"""Bytes compared at once."""
 
 
 @dataclass(frozen=True)
 class S3Storage:
     """`Storage` on `s3://bucket/key`, credentials from the usual chain of boto3.
 
+    Every operation is tried again where the trouble may pass (`s3_connection`).
+
     Attributes:
         endpoint: address of an S3-compatible server, or None for Amazon S3.
+        requester_pays: whether we agree to pay for requests where the bucket's owner does not.
     """
 
     endpoint: str | None = None
+    requester_pays: bool = False
 
     def read(self, uri: str) -> bytes:
-        """The whole object."""
-        with self.open(uri) as file:
-            return file.read()
+        """The whole object, in one request."""
+        reply = self._get(uri)
+        size, version = int(reply["ContentLength"]), str(reply.get("ETag", ""))
+        return RangeReader(self._fetch(uri, reply), uri, size, version).readall()
 
     def read_range(self, uri: str, offset: int, size: int, version: str = "") -> bytes:
         """`size` bytes from `offset`."""
@@ -64,10 +70,15 @@ class S3Storage:
 
     def stat(self, uri: str) -> ObjectStat:
         """Size and ETag."""
-        bucket, key = split_uri(uri)
-        with self._errors("stat", uri):
-            head = self._client.head_object(Bucket=bucket, Key=key)
-        return ObjectStat(uri, int(head["ContentLength"]), str(head["ETag"]))
+        try:
+            return self._head(uri)
+        except BareError:
+            # A GET says why; where it is that the credentials have expired, new ones are found.
+            self._fetch(uri)(0, 0, "").stream.close()
+        try:
+            return self._head(uri)
+        except BareError as error:
+            raise ObjectDeniedError(str(error)) from error
 
     def exists(self, uri: str) -> bool:
         """Whether there is an object."""
@@ -81,93 +92,143 @@ class S3Storage:
 
     def is_folder(self, uri: str) -> bool:
         """Whether any key starts with `uri` and a slash."""
-        bucket, key = split_uri(_folder(uri))
-        with self._errors("list", uri):
-            page = self._client.list_objects_v2(Bucket=bucket, Prefix=key, MaxKeys=1)
-        return bool(page.get("Contents"))
+        return bool(self._page(_folder(uri), MaxKeys=1).get("Contents"))
 
     def children(self, uri: str) -> list[str]:
         """The first 1000 keys and prefixes directly below."""
         bucket, key = split_uri(_folder(uri))
-        with self._errors("list", uri):
-            page = self._client.list_objects_v2(Bucket=bucket, Prefix=key, Delimiter="/")
+        page = self._page(_folder(uri), Delimiter="/")
         names = [item["Key"] for item in page.get("Contents", [])]
         names += [item["Prefix"] for item in page.get("CommonPrefixes", [])]
         return sorted(f"s3://{bucket}/{name}" for name in names if name != key)
 
     def list(self, prefix: str) -> Iterator[ObjectStat]:
         """Every key below, page by page; keys that end in `/` are folder marks, not objects."""
-        bucket, key = split_uri(_folder(prefix))
-        found = []
-        with self._errors("list", prefix):
-            pages = self._client.get_paginator("list_objects_v2")
-            for page in pages.paginate(Bucket=bucket, Prefix=key):
-                found += [_listed(bucket, item) for item in page.get("Contents", [])]
+        found: list[ObjectStat] = []
+        position: dict[str, str] = {}
+        bucket, _ = split_uri(prefix)
+        while True:
+            page = self._page(_folder(prefix), **position)
+            items = (_listed(bucket, item) for item in page.get("Contents", []))
+            found += [item for item in items if not item.uri.endswith("/")]
+            if not page.get("IsTruncated"):
+                break
+            position = {"ContinuationToken": page["NextContinuationToken"]}
         # Compatible servers differ in how they order "a/b" and "a.b".
-        yield from sorted((f for f in found if not f.uri.endswith("/")), key=lambda f: f.uri)
+        yield from sorted(found, key=lambda file: file.uri)
 
     def write_atomic(self, uri: str, data: bytes) -> None:
         """One put: S3 shows the old object or all of the new one."""
-        bucket, key = split_uri(uri)
-        with self._errors("write", uri):
-            self._client.put_object(Bucket=bucket, Key=key, Body=data)
+        self._put(uri, io.BytesIO(data), "write")
 
     def create(self, uri: str, data: bytes) -> bool:
-        """One conditional put. A conflict with another writer is tried again, five times."""
-        bucket, key = split_uri(uri)
-        for _ in range(_CREATE_ATTEMPTS):
-            try:
-                with self._errors("create", uri):
-                    self._client.put_object(Bucket=bucket, Key=key, Body=data, IfNoneMatch="*")
-            except ObjectChangedError:
-                return False
-            except _ConflictError:
-                continue
-            return True
-        raise StorageError(f"{uri}: {_CREATE_ATTEMPTS} conflicting writes, giving up")
+        """One conditional put."""
+        return self._create(uri, io.BytesIO(data))
+
+    def create_from(self, uri: str, file: Path) -> bool:
+        """As `create`, streamed from a local file; one put takes up to 5 GiB."""
+        with file.open("rb") as body:
+            return self._create(uri, body)
 
     def delete(self, uri: str) -> None:
         """Remove the object."""
         bucket, key = split_uri(uri)
-        with self._errors("delete", uri):
-            self._client.delete_object(Bucket=bucket, Key=key)
+        self._call(uri, "delete", "delete_object", Bucket=bucket, Key=key)
 
-    def _fetch(self, uri: str) -> Fetch:
+    def _create(self, uri: str, body: _Content) -> bool:
+        try:
+            return self._put(uri, body, "create", IfNoneMatch="*")
+        except UnsupportedError:
+            # A store without conditional writes: of two writers at once both may win.
+            return not self.exists(uri) and self._put(uri, body, "create")
+
+    def _put(self, uri: str, body: _Content, action: str, **condition: str) -> bool:
+        """Whether `body` is stored now; False where the condition does not hold."""
         bucket, key = split_uri(uri)
+        body.seek(0)
+        digest = base64.b64encode(hashlib.file_digest(body, _md5).digest()).decode()
+        tries = 0
+
+        def put(client: Any) -> None:
+            nonlocal tries
+            tries += 1
+            body.seek(0)
+            client.put_object(
+                Bucket=bucket, Key=key, Body=body, ContentMD5=digest, **condition, **self._paying
+            )
+
+        try:
+            self._connection.call(put, action, uri)
+        except ObjectChangedError:
+            # After a try whose answer was lost, what is there may be what that try wrote.
+            return tries > 1 and self._holds(uri, body)
+        return True
+
+    def _holds(self, uri: str, body: _Content) -> bool:
+        """Whether the object is, byte for byte, what `body` has."""
+        body.seek(0)
+        with self.open(uri) as stored:
+            while ours := body.read(_COMPARED):
+                if stored.read(len(ours)) != ours:
+                    return False
+            return not stored.read(1)
+
+    def _head(self, uri: str) -> ObjectStat:
+        bucket, key = split_uri(uri)
+        head = self._call(uri, "stat", "head_object", Bucket=bucket, Key=key)
+        return ObjectStat(uri, int(head["ContentLength"]), str(head["ETag"]))
+
+    def _page(self, prefix: str, **options: Any) -> dict[str, Any]:
+        bucket, key = split_uri(prefix)
+        return self._call(prefix, "list", "list_objects_v2", Bucket=bucket, Prefix=key, **options)
+
+    def _get(self, uri: str, **options: str) -> dict[str, Any]:
+        bucket, key = split_uri(uri)
+        return self._call(uri, "read", "get_object", Bucket=bucket, Key=key, **options)
+
+    def _fetch(self, uri: str, first: dict[str, Any] | None = None) -> Fetch:
+        """Opens ranges of an object; `first` is an answer that is under way and used once."""
+        under_way = [first] if first else []
 
         def fetch(first: int, last: int, version: str) -> Body:
             condition = {"IfMatch": version} if version else {}
-            span = f"bytes={first}-{last}"
             try:
-                with self._errors("read", uri):
-                    reply = self._client.get_object(Bucket=bucket, Key=key, Range=span, **condition)
-            except _OutOfRangeError:
+                reply = (
+                    under_way.pop()
+                    if under_way
+                    else self._get(uri, Range=f"bytes={first}-{last}", **condition)
+                )
+            except OutOfRangeError:
                 return Body(io.BytesIO(), 0)
             return Body(reply["Body"], reply.get("ContentLength"))
 
         return fetch
 
+    def _call(self, uri: str, action: str, method: str, **arguments: Any) -> dict[str, Any]:
+        def operation(client: Any) -> dict[str, Any]:
+            reply: dict[str, Any] = getattr(client, method)(**arguments, **self._paying)
+            if not _PROMISED.get(method, set()) <= reply.keys():
+                raise ResponseParserError("the answer was cut in its headers, or is empty")
+            return reply
+
+        return self._connection.call(operation, action, uri)
+
     @property
-    def _client(self) -> Any:
-        return _client(self.endpoint, os.getpid())
+    def _paying(self) -> dict[str, str]:
+        return {"RequestPayer": "requester"} if self.requester_pays else {}
 
-    @contextmanager
-    def _errors(self, action: str, uri: str) -> Iterator[None]:
-        try:
-            yield
-        except ClientError as error:
-            raise _translated(error, action, uri) from error
-        except BotoCoreError as error:
-            where = f" at {self.endpoint}" if self.endpoint else ""
-            raise StorageError(f"{uri}: cannot {action}{where}: {_name(error)}") from error
+    @property
+    def _connection(self) -> Connection:
+        return current_connection(self.endpoint)
 
 
-class _OutOfRangeError(StorageError):
-    """The range begins at or after the end of the object."""
-
-
-class _ConflictError(StorageError):
-    """Another write to the same key was under way."""
+_md5 = partial(hashlib.md5, usedforsecurity=False)
+_PROMISED = {
+    "get_object": {"ContentLength"},
+    "head_object": {"ContentLength", "ETag"},
+    "list_objects_v2": {"IsTruncated"},
+}
+"""Fields without which an answer is not whole: an empty one must never pass for an empty folder."""
 
 
 def split_uri(uri: str) -> tuple[str, str]:
@@ -188,43 +249,3 @@ def _folder(uri: str) -> str:
 
 def _listed(bucket: str, item: dict[str, Any]) -> ObjectStat:
     return ObjectStat(f"s3://{bucket}/{item['Key']}", int(item["Size"]), str(item["ETag"]))
-
-
-def _name(error: BotoCoreError) -> str:
-    """The kind of a botocore error and its text, which holds addresses but never credentials."""
-    return f"{type(error).__name__}: {error}"
-
-
-def _translated(error: ClientError, action: str, uri: str) -> StorageError:
-    code = str(error.response.get("Error", {}).get("Code", "unknown"))
-    message = f"{uri}: cannot {action}: S3 error {code}"
-    kinds: list[tuple[set[str], type[StorageError]]] = [
-        (_MISSING, ObjectMissingError),
-        (_CHANGED, ObjectChangedError),
-        (_DENIED, ObjectDeniedError),
-        (_OUT_OF_RANGE, _OutOfRangeError),
-        (_CONFLICT, _ConflictError),
-    ]
-    kind = next((kind for codes, kind in kinds if code in codes), StorageError)
-    return kind(message)
-
-
-@lru_cache(maxsize=8)
-def _client(endpoint: str | None, pid: int) -> Any:  # noqa: ARG001 - a forked child needs its own sockets
-    """One client per endpoint and process; clients are thread-safe, sessions are not."""
-    import boto3
-    from botocore.config import Config
-
-    config = Config(
-        retries={"mode": "standard", "max_attempts": 5},
-        read_timeout=20,
-        connect_timeout=5,
-        max_pool_connections=32,
-        # Older compatible servers refuse the checksum trailers that are the default since 2025.
-        request_checksum_calculation="when_required",
-        response_checksum_validation="when_required",
-        s3={"addressing_style": "path"} if endpoint else {},
-    )
-    session = boto3.session.Session()
-    region = session.region_name or "us-east-1"
-    return session.client("s3", endpoint_url=endpoint, config=config, region_name=region)

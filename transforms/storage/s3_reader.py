@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import BinaryIO, TypeAlias
@@ -11,6 +12,7 @@ from botocore.exceptions import BotoCoreError
 from urllib3.exceptions import HTTPError
 
 from schemas.errors import StorageError
+from transforms.storage.s3_connection import backoff_seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +104,8 @@ class RangeReader(io.RawIOBase):
                     f"{self._uri}: read stopped at byte {self._position} of {self._size} "
                     f"after {RESUMES} attempts: {type(cut).__name__}: {cut}"
                 ) from cut
+            if idle:
+                time.sleep(backoff_seconds(idle))
         return done
 
     def readall(self) -> bytes:
