@@ -91,7 +91,7 @@ def _handler(proxy: FaultyProxy) -> type[BaseHTTPRequestHandler]:
             text = f"<Error><Code>{fault.code}</Code><Message>test</Message></Error>".encode()
             self.answer(fault.status, {**fault.headers, "Content-Length": str(len(text))}, text)
 
-        do_GET = do_PUT = do_HEAD = do_DELETE = do_POST = do
+        do_GET = do_PUT = do_HEAD = do_DELETE = do_POST = do  # noqa: N815 - names of the base
 
         def forward(self, body: bytes) -> tuple[int, dict[str, str], bytes]:
             server = http.client.HTTPConnection("127.0.0.1", proxy.target, timeout=30)
