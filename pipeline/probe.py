@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from pipeline.config import ModelConfig, load_config
 from pipeline.model import ResolvedModel, resolve_model
+from pipeline.probe_screens import SCENE_MAKERS
 from schemas.errors import ConfigError
 from schemas.geometry import FrameKind
 from schemas.profile import ModelProfile
@@ -14,7 +15,7 @@ from transforms.engines.base import Engine, EngineFactory
 from transforms.engines.vllm import vllm_factory
 from transforms.probe.ask import Asked, ask_scenes
 from transforms.probe.hypotheses import Hypothesis
-from transforms.probe.scene import FULL_SIZES, FULL_TARGETS, draw_scenes
+from transforms.probe.scene import Extent
 from transforms.probe.verdict import Verdict, judge_replies
 from transforms.processor_check import (
     SizeMismatch,
@@ -76,11 +77,12 @@ def probe_model(
     stated = config.frame or profile.frame
     # A frame must be there to compose requests; where none is known, any will do for asking.
     model = resolve_model(config.model_copy(update={"frame": stated or FrameKind.NORM_1000}))
-    scenes = draw_scenes(FULL_SIZES, FULL_TARGETS, seed)
+    scenes = SCENE_MAKERS[profile.probe_screens](Extent.FULL, seed)
+    targets = sum(len(scene.targets) for scene in scenes)
     status("Starting the engine")
     engine = (engine_factory or vllm_factory(model.vllm))()
     try:
-        status(f"Asking {len(scenes) * FULL_TARGETS} questions about {len(scenes)} drawn screens")
+        status(f"Asking {targets} questions about {len(scenes)} drawn screens")
         asked = ask_scenes(engine, profile, scenes, seed)
         mismatches = _mismatches(engine, profile, model.frame, asked)
     finally:

@@ -9,6 +9,7 @@ from pipeline.config import JobConfig
 from pipeline.fingerprint import Ingredients, fingerprint_of
 from pipeline.model import ResolvedModel, resolve_model
 from pipeline.plan import Plan
+from pipeline.probe_screens import SCENE_MAKERS
 from schemas.codes import QueryKind, Route
 from transforms.ask import AskSettings
 from transforms.commit import DatasetWriter
@@ -85,7 +86,12 @@ def worker_settings(
     return WorkerSettings(
         engine_factory=CheckedFactory(
             engine_factory or partial(start_vllm, model.vllm),
-            StartCheck(model.profile, model.frame, config.model.probe),
+            StartCheck(
+                model.profile,
+                model.frame,
+                config.model.probe,
+                SCENE_MAKERS[model.profile.probe_screens],
+            ),
         ),
         writer=DatasetWriter(
             normalize_uri(config.output.dataset),
@@ -137,7 +143,7 @@ def _ingredients(config: JobConfig, plan: Plan, model: ResolvedModel) -> Ingredi
             "frame": model.frame.value,
         },
         "profile": model.profile.model_dump(
-            mode="json", exclude={"engine", "sources", "warning", "grounds"}
+            mode="json", exclude={"engine", "sources", "warning", "probe_screens"}
         ),
         "sampling": config.sampling.model_dump(mode="json"),
         "decision": config.decision.model_dump(mode="json"),

@@ -27,6 +27,9 @@ AnswerFormat = Literal[
 ]
 """Names of the parsers in `transforms.parse`; a test checks that each has one."""
 
+ProbeScreens = Literal["nano", "spanish"]
+"""Families of screens that the probe can draw; a test checks that each has a maker."""
+
 Scalar = bool | int | float | str
 
 
@@ -99,8 +102,8 @@ class ModelProfile(_Strict):
         frame: the convention of the answers' coordinates; None = unknown, refused at start
             unless the job states it.
         resize: the processor's resize rule; None = the image is shown as it is.
-        grounds: False = the checkpoint is known not to ground anything, so that the check of its
-            coordinates at engine start has nothing to look at and is left out.
+        probe_screens: which screens the probe draws: pages with Spanish buttons, or those of a
+            toy model that knows nothing else.
         tasks: one spec per query kind; a kind that is missing cannot be asked.
         greedy: sampling of single answers; `vote`: sampling of the k answers that are compared.
         chat_template_kwargs: for example the thinking switch.
@@ -114,7 +117,7 @@ class ModelProfile(_Strict):
     checkpoints: tuple[Checkpoint, ...] = Field(min_length=1)
     frame: FrameKind | None = None
     resize: AnyResizeRule | None = None
-    grounds: bool = True
+    probe_screens: ProbeScreens = "spanish"
     tasks: dict[QueryKind, TaskSpec] = Field(min_length=1)
     greedy: Sampling = Sampling()
     vote: Sampling = Sampling(temperature=0.7, top_p=0.95)

@@ -13,7 +13,8 @@ from schemas.records import Answer, Completion
 from schemas.resize import AnyResizeRule
 from transforms.engines.base import EngineRequest
 from transforms.engines.scripted import ScriptedEngine, ScriptedLatency
-from transforms.probe.scene import Scene, Target
+from transforms.probe.scene import Extent, Scene, Target, spanish_scenes
+from transforms.probe.start import SEED
 from transforms.resize import image_tokens, seen_chain
 
 _QUOTED = re.compile("«([^»]+)»")
@@ -104,6 +105,11 @@ class Model:
         return json.dumps({"x": numbers[0], "y": numbers[1]})
 
 
+def start_scenes() -> tuple[Scene, ...]:
+    """What most profiles are asked about at every start of an engine."""
+    return spanish_scenes(Extent.START, SEED)
+
+
 def same_corner(request: EngineRequest) -> Answer:
     """A model that cannot ground: whatever is asked, it points near the same place."""
     chance = random.Random(request.request_id)
@@ -141,11 +147,11 @@ def with_task(profile: ModelProfile, **changes: object) -> ModelProfile:
     tasks: dict[object, TaskSpec] = dict(profile.tasks)
     kind = next(iter(k for k in tasks if k == "grounding"))
     return profile.model_copy(
-        update={"tasks": {kind: tasks[kind].model_copy(update=changes)}, "grounds": True}
+        update={"tasks": {kind: tasks[kind].model_copy(update=changes)}, "probe_screens": "spanish"}
     )
 
 
 __all__ = [
     "Convention", "Model", "anywhere", "chatty", "engine", "engine_factory", "replace",
-    "same_corner", "with_task",
+    "same_corner", "start_scenes", "with_task",
 ]  # fmt: skip

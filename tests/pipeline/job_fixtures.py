@@ -130,7 +130,7 @@ def job(tmp_path: Path, *shards: Path, **changes: object) -> JobConfig:
     config = JobConfig(
         input=InputConfig(shards=tuple(map(str, shards)), unit_screens=2, lot_units=2),
         output=OutputConfig(dataset=str(tmp_path / "dataset")),
-        model=ModelConfig(profile="nano"),
+        model=ModelConfig(profile="nano", probe="off"),  # scripted answers know no other screens
         sampling=SamplingConfig(k=3),
         decision=DecisionConfig(threshold=0.7, audit_share=0.2),
     )

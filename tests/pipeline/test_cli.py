@@ -77,7 +77,7 @@ def job_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "trabajo.toml"
     path.write_text(
         '[input]\nshards = ["a.tar"]\nunit_screens = 2\n[output]\ndataset = "salida"\n'
-        "[sampling]\nk = 3\n[cost]\nmachine_hour = 2.0\n"
+        "[model]\nprobe = 'off'\n[sampling]\nk = 3\n[cost]\nmachine_hour = 2.0\n"
     )
     return path
 

@@ -15,7 +15,7 @@ from pipeline.dataset import open_dataset
 from pipeline.demo.demo import demo_config, drawn_dir, screens_dir, write_job_file
 from pipeline.demo.drawing import SPLITS, drawn_shard
 from pipeline.plan import make_plan
-from pipeline.run import run_job
+from pipeline.run import RunOutcome, run_job
 
 APPS = {"djangoadmin", "jupyterlab", "oscar", "wagtail"}
 TARS = sorted(screens_dir().glob("*.tar"))
@@ -103,6 +103,15 @@ def test_the_drawn_shards_are_what_the_code_draws(name: str) -> None:
             assert json.loads(bundled[member]) == json.loads(data)
 
 
+def run_scripted(folder: Path) -> RunOutcome:
+    """The demo without its model; what answers instead knows none of the probe's screens."""
+    config = demo_config(folder)
+    unasked = config.model.model_copy(update={"probe": "off"})
+    return run_job(
+        config.model_copy(update={"model": unasked}), engine_factory=scripted(Oracle({}))
+    )
+
+
 def test_the_demo_covers_all_screens_in_several_units(tmp_path: Path) -> None:
     plan = make_plan(demo_config(tmp_path))
     assert (plan.members, len(plan.units), plan.problems) == (36, 10, ())
@@ -112,7 +121,7 @@ def test_a_demo_that_is_done_says_that_nothing_is_recomputed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "demo"
-    run_job(demo_config(folder), engine_factory=scripted(Oracle({})))
+    run_scripted(folder)
     with pytest.raises(SystemExit) as ended:
         main(["demo", "--dir", str(folder)])
     out = capsys.readouterr().out
@@ -128,7 +137,7 @@ def test_the_dataset_opens_in_duckdb_and_polars_with_the_counts_of_the_summary(
     tmp_path: Path,
 ) -> None:
     folder = tmp_path / "demo"
-    counts = run_job(demo_config(folder), engine_factory=scripted(Oracle({}))).report.figures.counts
+    counts = run_scripted(folder).report.figures.counts
     parts = f"{folder}/annotations/*.parquet"
     query = f"select count(distinct sample_id) from '{parts}'"
     assert duckdb.sql(query).fetchall() == [(counts.samples,)]

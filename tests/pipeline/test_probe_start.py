@@ -6,11 +6,20 @@ from pathlib import Path
 
 import pytest
 from job_fixtures import Shot, job, oracle, shots, write_shard
-from probe_models import Convention, Model, anywhere, chatty, engine, engine_factory
+from probe_models import (
+    Convention,
+    Model,
+    anywhere,
+    chatty,
+    engine,
+    engine_factory,
+    start_scenes,
+)  # fmt: skip
 
 from pipeline.cli.errors import exit_code
 from pipeline.config import JobConfig, ModelConfig
 from pipeline.dataset import open_dataset
+from pipeline.nano.scenes import nano_scenes
 from pipeline.run import run_job
 from schemas.errors import ConfigError
 from schemas.geometry import FrameKind, SeenImage, Size
@@ -18,7 +27,7 @@ from schemas.profile import ModelProfile
 from schemas.records import Answer
 from schemas.resize import ResizeRule, TileRule
 from transforms.engines.base import EngineRequest
-from transforms.probe.start import CheckedFactory, StartCheck, check_engine, start_scenes
+from transforms.probe.start import CheckedFactory, StartCheck, check_engine
 from transforms.processor_check import CHECK_SIZES, coarse_images, compare_rules, compare_tokens
 from transforms.profiles.load import load_profile
 from transforms.resize import seen_chain, seen_image
@@ -106,12 +115,6 @@ def test_a_model_that_cannot_ground_is_refused_unless_forced(
         assert outcome.report.figures.counts.samples == 3
 
 
-def test_a_profile_that_grounds_nothing_is_not_asked(tmp_path: Path) -> None:
-    running = engine(chatty)
-    check_engine(running, StartCheck(load_profile("nano"), FrameKind.NORM_1000))
-    assert running.submitted == []
-
-
 def test_an_engine_that_is_refused_is_closed() -> None:
     running = engine(anywhere)
     with pytest.raises(ConfigError):
@@ -121,7 +124,8 @@ def test_an_engine_that_is_refused_is_closed() -> None:
 
 
 def test_the_checked_factory_is_picklable() -> None:
-    factory = CheckedFactory(engine_factory(anywhere), StartCheck(HOLO2, FrameKind.NORM_1000))
+    check = StartCheck(HOLO2, FrameKind.NORM_1000, scenes=nano_scenes)
+    factory = CheckedFactory(engine_factory(anywhere), check)
     assert pickle.loads(pickle.dumps(factory)).check == factory.check
 
 

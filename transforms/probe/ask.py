@@ -69,11 +69,6 @@ def ask_scenes(
     )
 
 
-def instruction(label: str) -> str:
-    """What is asked about a button."""
-    return f"Presione el botón «{label}»"
-
-
 def loosened(schema: JsonValue) -> JsonValue:
     """A JSON schema whose numbers may be any that a frame could hold.
 
@@ -118,7 +113,7 @@ def _free_grammar(question: Question) -> str | None:
 def _screen(scene: Scene, number: int, seed: int) -> Screen:
     """The scene as a screen of a shard, so that it is asked by the job's own code."""
     queries = tuple(
-        Query(index, QueryKind.GROUNDING, instruction(target.label), QueryOrigin.SIDECAR)
+        Query(index, QueryKind.GROUNDING, target.instruction, QueryOrigin.SIDECAR)
         for index, target in enumerate(scene.targets)
     )
     size = scene.size

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
 
 from PIL import Image, ImageDraw, ImageFont
 
@@ -37,10 +39,17 @@ _PAGES = ((250, 250, 250), (238, 242, 247), (246, 240, 232), (255, 255, 255))
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A button: its label, unlike any other of the probe, and its box in pixels of the screen."""
+    """A button of a drawn screen.
+
+    Attributes:
+        label: unlike any other of its screen.
+        box: in pixels of the screen.
+        instruction: what is asked about it.
+    """
 
     label: str
     box: Box
+    instruction: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +63,24 @@ class Scene:
     def size(self) -> Size:
         """Size of the screen in pixels."""
         return Size(*self.image.size)
+
+
+class Extent(StrEnum):
+    """How much is asked: the handful of every engine start, or a whole probe."""
+
+    START = "start"
+    FULL = "full"
+
+
+SceneMaker: TypeAlias = "Callable[[Extent, int], tuple[Scene, ...]]"
+"""Draws the screens of a probe of some extent, seeded; picklable, since every worker starts one."""
+
+
+def spanish_scenes(extent: Extent, seed: int) -> tuple[Scene, ...]:
+    """Pages with Spanish buttons, of sizes that tell all conventions apart."""
+    if extent is Extent.START:
+        return draw_scenes(START_SIZES, START_TARGETS, seed)
+    return draw_scenes(FULL_SIZES, FULL_TARGETS, seed)
 
 
 def draw_scenes(sizes: Sequence[Size], targets: int, seed: int) -> tuple[Scene, ...]:
@@ -85,7 +112,7 @@ def _draw(size: Size, labels: Sequence[str], chance: random.Random) -> Scene:
     font = label_font(max(10, min(size.width, size.height) // 28))
     places = _cells(size, bar, len(labels), chance)
     targets = tuple(
-        Target(label, _button(draw, cell, label, font, chance))
+        Target(label, _button(draw, cell, label, font, chance), f"Presione el botón «{label}»")
         for label, cell in zip(labels, places, strict=True)
     )
     return Scene(image, targets)

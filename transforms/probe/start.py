@@ -18,7 +18,7 @@ from transforms.engines.base import Engine, EngineFactory
 from transforms.probe.ask import Asked, ask_scenes
 from transforms.probe.evidence import evidence_table, example_lines, verdict_line
 from transforms.probe.hypotheses import Hypothesis
-from transforms.probe.scene import START_SIZES, START_TARGETS, Scene, draw_scenes
+from transforms.probe.scene import Extent, SceneMaker, spanish_scenes
 from transforms.probe.verdict import Verdict, judge_replies
 from transforms.processor_check import SizeMismatch, coarse_images, compare_rules, compare_tokens
 
@@ -39,11 +39,13 @@ class StartCheck:
         frame: the convention in which the job will read its answers.
         mode: `require` refuses a model of which the probe cannot tell, `warn` says so and goes on,
             `off` asks nothing. A contradiction stops the job in both of the first two.
+        scenes: draws the screens it is asked about.
     """
 
     profile: ModelProfile
     frame: FrameKind
     mode: ProbeMode = "require"
+    scenes: SceneMaker = spanish_scenes
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +70,6 @@ class CheckedFactory:
         return engine
 
 
-def start_scenes() -> tuple[Scene, ...]:
-    """The screens that are asked about at every start."""
-    return draw_scenes(START_SIZES, START_TARGETS, SEED)
-
-
 def check_engine(engine: Engine, check: StartCheck) -> None:
     """Compare a running engine with what the job believes about it.
 
@@ -88,13 +85,9 @@ def check_engine(engine: Engine, check: StartCheck) -> None:
     _refuse_sizes(profile, compare_rules(profile, check.frame, engine.info.processor))
     if check.mode == "off":
         return
-    if profile.grounds:
-        asked = ask_scenes(engine, profile, start_scenes(), SEED)
-        _check_tokens(profile, asked)
-        _check_verdict(check, asked, judge_replies(asked.replies, SEED))
-    elif engine.info.processor is not None:
-        # It knows no target, but it still has a processor whose tokens can be counted.
-        _check_tokens(profile, ask_scenes(engine, profile, draw_scenes(START_SIZES[1:3], 1, SEED)))
+    asked = ask_scenes(engine, profile, check.scenes(Extent.START, SEED), SEED)
+    _check_tokens(profile, asked)
+    _check_verdict(check, asked, judge_replies(asked.replies, SEED))
 
 
 def expected_hypothesis(frame: FrameKind) -> Hypothesis:
