@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from job_fixtures import job, oracle, png, scripted, shots, write_shard
 
-from pipeline.config import InputConfig, JobConfig, OutputConfig, load_config
+from pipeline.config import InputConfig, JobConfig, ModelConfig, OutputConfig, load_config
 from pipeline.dataset import open_dataset
 from pipeline.run import run_job
 from schemas.errors import ConfigError, DatasetError, InputError
@@ -33,7 +33,11 @@ def test_a_dataset_beside_shards_is_never_read_as_input(tmp_path: Path, pattern:
     (tmp_path / "datos" / "tars").mkdir(parents=True)
     write_shard(tmp_path / "datos" / "tars" / "a.tar", known)
     shards = InputConfig(shards=(f"{tmp_path}/datos{pattern}",))
-    config = JobConfig(input=shards, output=OutputConfig(dataset=f"{tmp_path}/datos/salida"))
+    config = JobConfig(
+        input=shards,
+        output=OutputConfig(dataset=f"{tmp_path}/datos/salida"),
+        model=ModelConfig(probe="off"),
+    )
     first = run_job(config, engine_factory=scripted(oracle(known)))
     again = run_job(config, engine_factory=scripted(oracle(known)))
     assert (first.report.figures.counts.members, first.report.figures.stats.units_done) == (2, 1)
