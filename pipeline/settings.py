@@ -86,12 +86,7 @@ def worker_settings(
     return WorkerSettings(
         engine_factory=CheckedFactory(
             engine_factory or partial(start_vllm, model.vllm),
-            StartCheck(
-                model.profile,
-                model.frame,
-                config.model.probe,
-                SCENE_MAKERS[model.profile.probe_screens],
-            ),
+            _start_check(config, model),
         ),
         writer=DatasetWriter(
             normalize_uri(config.output.dataset),
@@ -104,6 +99,11 @@ def worker_settings(
         model=model,
         ingredients=ingredients,
     )
+
+
+def _start_check(config: JobConfig, model: ResolvedModel) -> StartCheck:
+    scenes = SCENE_MAKERS[model.profile.probe_screens]
+    return StartCheck(model.profile, model.frame, config.model.probe, scenes)
 
 
 def with_asked(settings: AskSettings, asked: set[str]) -> AskSettings:
