@@ -29,7 +29,12 @@ class InputConfig(_Section):
             have no query of their own.
         unit_screens: screens in a unit, the atom of commit and resume.
         lot_units: units handed to one worker at once.
-        max_pixels: limit of one image before it is decoded.
+        max_pixels: limit of one image, width times height, before it is decoded.
+        max_side: limit of its longer side, pixels.
+        max_aspect: limit of its longer side over the shorter one.
+        max_bytes: limit of its file.
+        max_png_chunks: limit of the chunks of a PNG.
+        background: page colour, `#rrggbb`, that is seen through transparent pixels.
         s3_endpoint: address of an S3-compatible server; without it, Amazon S3.
         s3_requester_pays: agree to pay for requests to buckets whose owner does not.
     """
@@ -40,6 +45,11 @@ class InputConfig(_Section):
     unit_screens: Annotated[int, Field(ge=1, le=4096)] = 64
     lot_units: Annotated[int, Field(ge=1)] = 64
     max_pixels: Annotated[int, Field(ge=1024)] = 200_000_000
+    max_side: Annotated[int, Field(ge=32)] = 65_535
+    max_aspect: Annotated[float, Field(ge=1)] = 200.0
+    max_bytes: Annotated[int, Field(ge=1024)] = 2**28
+    max_png_chunks: Annotated[int, Field(ge=3)] = 100_000
+    background: Annotated[str, Field(pattern="^#[0-9a-fA-F]{6}$")] = "#ffffff"
     s3_endpoint: str | None = None
     s3_requester_pays: bool = False
 

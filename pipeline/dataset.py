@@ -20,7 +20,7 @@ from schemas.ids import sha256_hex
 from schemas.records import Shard, ShardKind
 from schemas.tables import SCHEMA_VERSION
 from transforms.commit import COMMITS, HEAD
-from transforms.decode import decode_image
+from transforms.decode import ImageSettings, decode_image
 from transforms.shards import member_of_row, read_member
 from transforms.storage import S3Address, Storage, join_uri, normalize_uri, storage_for
 
@@ -185,8 +185,13 @@ class Dataset:
             DatasetError: if the shard no longer holds its bytes.
             StorageError: if the shard cannot be read.
         """
-        limit = screen.size.width * screen.size.height
-        return decode_image(self.pixels_of(screen), limit).image
+        return decode_image(self.pixels_of(screen), self._as_annotated()).image
+
+    def _as_annotated(self) -> ImageSettings:
+        """No limits, since every screen of the dataset was within them; the page colour it had."""
+        taken = self._head().ingredients.get("input")
+        colour = taken.get("background") if isinstance(taken, dict) else None
+        return ImageSettings.unlimited(str(colour or "#ffffff"))
 
     def _unique(self, table: str, column: str, prefix: str, what: str) -> pa.Table:
         found: dict[str, pa.Table] = {}

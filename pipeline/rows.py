@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from schemas.codes import Role
 from schemas.geometry import Box, Point, SeenImage, Size
-from schemas.records import Completion, Item, Signals, TruthBox
+from schemas.records import Completion, Item, TruthBox
+from schemas.scored import Signals
 
 _Row: TypeAlias = Mapping[str, Any]
 """One row as Arrow gives it; it does not leave this module."""

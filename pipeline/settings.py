@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import partial
 
-from pipeline.config import JobConfig
+from pipeline.config import InputConfig, JobConfig
 from pipeline.fingerprint import Ingredients, fingerprint_of
 from pipeline.model import ResolvedModel, resolve_model
 from pipeline.plan import Plan
@@ -14,10 +14,12 @@ from schemas.codes import QueryKind, Route
 from transforms.ask import AskSettings
 from transforms.commit import DatasetWriter
 from transforms.compose import ComposeSettings
+from transforms.decode import ImageSettings
 from transforms.engines.base import EngineFactory, EngineInfo
 from transforms.engines.vllm import start_vllm
 from transforms.judge import JudgeSettings
 from transforms.load import LoadSettings
+from transforms.pixels import page_colour
 from transforms.probe.start import CheckedFactory, StartCheck
 from transforms.queries import load_queries
 from transforms.route import RouteSettings
@@ -29,6 +31,17 @@ DECODE_THREADS = 2
 
 PREFETCH_SCREENS = 8
 """Composed screens waiting for the engine: bounds memory, hides a slow read."""
+
+
+_IMAGE_KEYS = {
+    "background",
+    "max_aspect",
+    "max_bytes",
+    "max_pixels",
+    "max_png_chunks",
+    "max_side",
+}
+"""Settings of `[input]` that decide which images are taken, and how they look."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,11 +128,22 @@ def _load_settings(config: JobConfig, model: ResolvedModel) -> LoadSettings:
     source = config.input
     queries = load_queries(source.queries, source.s3) if source.queries else None
     return LoadSettings(
-        max_pixels=source.max_pixels,
+        images=_image_settings(source),
         enumerate_elements=source.enumerate_elements,
         can_enumerate=QueryKind.LOCALIZATION in model.profile.tasks,
         queries=queries,
         s3_endpoint=source.s3,
+    )
+
+
+def _image_settings(source: InputConfig) -> ImageSettings:
+    return ImageSettings(
+        max_pixels=source.max_pixels,
+        max_side=source.max_side,
+        max_aspect=source.max_aspect,
+        max_bytes=source.max_bytes,
+        max_png_chunks=source.max_png_chunks,
+        background=page_colour(source.background),
     )
 
 
@@ -133,7 +157,7 @@ def _ingredients(config: JobConfig, plan: Plan, model: ResolvedModel) -> Ingredi
     return {
         "input": {
             "unit_screens": config.input.unit_screens,
-            "max_pixels": config.input.max_pixels,
+            **config.input.model_dump(mode="json", include=_IMAGE_KEYS),
             "enumerate_elements": config.input.enumerate_elements,
             "queries_sha256": plan.queries_sha256,
         },

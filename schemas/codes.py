@@ -74,6 +74,8 @@ class RejectReason(StrEnum):
     IMAGE_CORRUPT = "image_corrupt"
     IMAGE_TOO_LARGE = "image_too_large"
     IMAGE_TOO_SMALL = "image_too_small"
+    IMAGE_TOO_NARROW = "image_too_narrow"
+    NEAR_DUPLICATE = "near_duplicate"
     QUERY_INVALID = "query_invalid"
     QUERY_UNMATCHED = "query_unmatched"
     SAMPLE_DUPLICATE = "sample_duplicate"

@@ -177,6 +177,8 @@ class Screen:
         size: upright size in pixels, after EXIF orientation.
         orientation: EXIF orientation tag that was applied, 1 = none.
         flags: what was noticed, for example `alpha_composited`, `size_mismatch`.
+        frame_count: frames, pages or pictures in the file; the first is used.
+        sidecar_encoding: of the sidecar's text, or None where there is no sidecar.
     """
 
     screen_id: str
@@ -189,6 +191,8 @@ class Screen:
     provenance: Provenance
     queries: tuple[Query, ...]
     flags: tuple[str, ...] = ()
+    frame_count: int = 1
+    sidecar_encoding: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,40 +265,3 @@ class Parsed:
     items: tuple[Item, ...] = ()
     flags: tuple[str, ...] = ()
     collapsed: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Signals:
-    """What the k samples of one query say about certainty, each in 0..1.
-
-    Attributes:
-        agreement: share of all k samples that voted for the winning region (absence and unusable
-            answers count as votes of their own).
-        dispersion: 0 = all in one region, 1 = scattered.
-        regions: number of separate regions the points fall in.
-        usable: samples that gave a location or said absent; `total` is k.
-    """
-
-    agreement: float
-    dispersion: float
-    regions: int
-    usable: int
-    total: int
-
-
-@dataclass(frozen=True, slots=True)
-class Scored:
-    """The consensus of one sample's completions, with its probability of being right.
-
-    Attributes:
-        candidates: every completion, read, in order; `items` is the consensus.
-        probability_source: which score gave `probability`, and whether it is calibrated.
-    """
-
-    status: SampleStatus
-    items: tuple[Item, ...]
-    flags: tuple[str, ...]
-    candidates: tuple[Parsed, ...]
-    signals: Signals
-    probability: float
-    probability_source: str

@@ -151,6 +151,9 @@ SCREENS = _table(
         _required("width", pa.int32(), "upright width, px"),
         _required("height", pa.int32(), "upright height, px"),
         _required("orientation", pa.int32(), "EXIF orientation that was applied, 1 = none"),
+        _field(
+            "frame_count", pa.int32(), "frames, pages or pictures in the file; the first is used"
+        ),
         _required("query_count", pa.int32(), "queries about this screen"),
         _required("flags", _STRINGS, "what was noticed"),
         _field("app", pa.string(), "application shown"),
@@ -162,6 +165,10 @@ SCREENS = _table(
         _field("url_path", pa.string(), "path of the page"),
         _field("color_scheme", pa.string(), "light or dark"),
         _field("device_pixel_ratio", pa.float64(), "physical px per CSS px"),
+        _field("sidecar_encoding", pa.string(), "encoding of the sidecar; null = there is none"),
+        _field("duplicate_of", pa.string(), "shard-uri#member of the first copy of these bytes"),
+        _field("perceptual_hash", pa.string(), "PDQ hash, 64 hex digits; null = not asked for"),
+        _field("near_duplicate_of", pa.string(), "shard-uri#member of the first look-alike"),
     ],
 )
 REJECTS = _table(

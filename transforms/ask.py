@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
@@ -19,6 +20,9 @@ from transforms.work import Ask, Asked, ComposeEvent, Decoded, DecodeEvent, Refu
 
 COMPOSE_AHEAD = 4
 """Screens resized ahead of their turn; each holds its pixels twice for a moment."""
+
+STRONG_DOWNSCALE = 4
+"""A page shrunk more than this is flagged: 14 px letters are under 4 px high for the model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,9 @@ def _compose(settings: AskSettings, event: DecodeEvent) -> list[ComposeEvent]:
             Stage.COMPOSE, error.reason, error.detail, screen.member.name, screen.screen_id
         )
         return [Refused(event.unit, reject, is_member=True)]
+    if min(seen.scale_x, seen.scale_y) < 1 / STRONG_DOWNSCALE:
+        flags = tuple(sorted({*screen.flags, f"downscaled_over_{STRONG_DOWNSCALE}"}))
+        screen = dataclasses.replace(screen, flags=flags)
     composed = compose_samples(screen, settings.profile, settings.frame, seen, settings.compose)
     refused = [Refused(event.unit, reject, is_query=True) for reject in composed.rejects]
     asks = tuple(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import itertools
 import struct
+import sys
 import zlib
 from dataclasses import dataclass
 
@@ -12,8 +14,11 @@ from PIL import Image
 from schemas.codes import RejectReason
 from schemas.errors import MemberRejected
 from schemas.geometry import Size
-from transforms.image_files import check_whole, image_format, open_image
-from transforms.pixels import exif_orientation, to_rgb, turned
+from transforms.image_files import frame_count, image_format, open_image
+from transforms.image_integrity import check_tiff, check_whole, png_chunks, without_png_text
+from transforms.jpeg import load_jpeg
+from transforms.pixels import WHITE, Colour, normalize, page_colour
+from transforms.png_rows import check_rows
 
 MIN_SIDE = 8
 """Sides below this hold no interface; a 1x1 image has stopped whole engines (vLLM issue 8954)."""
@@ -23,7 +28,8 @@ _PNG_DEPTH_AT = 24  # byte of the bit depth in IHDR, always the first chunk
 PILLOW_ERRORS = (
     OSError,  # truncated data, decoder errors, UnidentifiedImageError
     SyntaxError,  # damaged headers, by Pillow's convention
-    ValueError,  # limits of text chunks, unknown modes
+    ValueError,  # limits of profiles, unknown modes
+    RuntimeError,  # libavif
     EOFError,
     struct.error,
     zlib.error,
@@ -38,17 +44,45 @@ PILLOW_ERRORS = (
 
 
 @dataclass(frozen=True, slots=True)
+class ImageSettings:
+    """Which image files are taken, checked before any pixel is decoded, and on what they are laid.
+
+    Attributes:
+        max_pixels: limit of width times height.
+        max_side: limit of the longer side, pixels.
+        max_aspect: limit of the longer side over the shorter one.
+        max_bytes: limit of the file.
+        max_png_chunks: limit of a PNG's chunks.
+        background: page colour that is seen through transparent pixels, sRGB.
+    """
+
+    max_pixels: int = 200_000_000
+    max_side: int = 65_535
+    max_aspect: float = 200.0
+    max_bytes: int = 2**28
+    max_png_chunks: int = 100_000
+    background: Colour = WHITE
+
+    @classmethod
+    def unlimited(cls, background: str = "#ffffff") -> ImageSettings:
+        """Without limits: for images that were taken before."""
+        most = sys.maxsize
+        return cls(most, most, float(most), most, most, page_colour(background))
+
+
+@dataclass(frozen=True, slots=True)
 class DecodedImage:
     """The pixels of one screenshot.
 
     Attributes:
-        image: RGB, upright: EXIF orientation is applied and gone.
+        image: RGB, sRGB colours, upright: EXIF orientation is applied and gone.
         size: upright size, pixels.
-        image_format: what the bytes are, whatever the name says: PNG, JPEG, WEBP, GIF, BMP, TIFF.
+        image_format: what the bytes are, whatever the name says: PNG, JPEG, WEBP, GIF, BMP, TIFF,
+            AVIF.
         image_mode: Pillow's mode before conversion to RGB.
         orientation: EXIF orientation that was applied, 1 = none.
-        flags: what was noticed, sorted: `alpha_composited`, `depth_reduced`, `cmyk_converted`,
-            `cmyk_without_marker`, `first_frame_only`, `exif_unreadable`.
+        frame_count: frames, pages or pictures in the file; the first is used.
+        flags: what was noticed, sorted: those of `NormalImage`, and `first_frame_only`.
     """
 
     image: Image.Image
@@ -56,57 +90,93 @@ class DecodedImage:
     image_format: str
     image_mode: str
     orientation: int
+    frame_count: int
     flags: tuple[str, ...]
 
 
-def decode_image(data: bytes, max_pixels: int) -> DecodedImage:
+def decode_image(data: bytes, settings: ImageSettings) -> DecodedImage:
     """Decode one image file; the format is told by its bytes.
 
-    The header is checked before any pixel is decoded. A file that is cut at any byte is refused:
-    no missing row is ever filled in. PNG checksums are checked. Safe to call from several threads.
+    The limits are checked before any pixel is decoded. A file that is cut at any byte, or whose
+    pixels end early, is refused: no missing row is ever filled in. PNG checksums are checked. Safe
+    to call from several threads.
 
     Args:
         data: the whole file.
-        max_pixels: limit of width times height.
+        settings: limits, and the page colour.
 
     Raises:
         MemberRejected: IMAGE_EMPTY, IMAGE_UNSUPPORTED, IMAGE_TRUNCATED, IMAGE_CORRUPT,
-            IMAGE_TOO_LARGE or IMAGE_TOO_SMALL.
+            IMAGE_TOO_LARGE, IMAGE_TOO_SMALL or IMAGE_TOO_NARROW.
     """
     kind = image_format(data)
+    _check_bytes(kind, data, settings)
     try:
+        if kind == "PNG":
+            check_whole(kind, data)  # before its text is left out: the checks look at every chunk
+            data = without_png_text(data)
         with open_image(kind, io.BytesIO(data)) as image:
-            _check_size(image, max_pixels)
+            _check_size(image, settings)
             check_whole(kind, data)
-            return _decoded(image, kind, data)
+            if kind == "TIFF":
+                check_tiff(image, data)
+            return _decoded(image, kind, data, settings)
     except PILLOW_ERRORS as error:
         raise _rejected(kind, data, error) from error
 
 
-def _decoded(image: Image.Image, kind: str, data: bytes) -> DecodedImage:
-    flags: set[str] = set()
-    if getattr(image, "is_animated", False):
+def _decoded(image: Image.Image, kind: str, data: bytes, settings: ImageSettings) -> DecodedImage:
+    frames = frame_count(image)
+    mode = image.mode
+    source = load_jpeg(image, data) if kind == "JPEG" else image
+    normal = normalize(source, settings.background)
+    if kind == "PNG":
+        check_rows(image, data)
+    flags = set(normal.flags)
+    if frames > 1:
         flags.add("first_frame_only")
     if kind == "PNG" and data[_PNG_DEPTH_AT] == 16:
         flags.add("depth_reduced")
-    mode = image.mode
-    orientation = exif_orientation(image, flags)
-    image.load()
-    rgb = to_rgb(image, flags)
-    if kind != "TIFF":  # Pillow turns TIFFs itself while loading
-        rgb = turned(rgb, orientation)
-    size = Size(rgb.width, rgb.height)
-    return DecodedImage(rgb, size, kind, mode, orientation, tuple(sorted(flags)))
+    return DecodedImage(
+        image=normal.image,
+        size=Size(*normal.image.size),
+        image_format=kind,
+        image_mode=mode,
+        orientation=normal.orientation,
+        frame_count=frames,
+        flags=tuple(sorted(flags)),
+    )
 
 
-def _check_size(image: Image.Image, max_pixels: int) -> None:
-    width, height = image.size
-    if width * height > max_pixels:
-        detail = f"{width}x{height} is {width * height} pixels, limit {max_pixels}"
+def _check_bytes(kind: str, data: bytes, settings: ImageSettings) -> None:
+    if len(data) > settings.max_bytes:
+        detail = f"{kind} of {len(data)} bytes, input.max_bytes is {settings.max_bytes}"
         raise MemberRejected(RejectReason.IMAGE_TOO_LARGE, detail)
-    if min(width, height) < MIN_SIDE:
+    most = settings.max_png_chunks
+    if kind == "PNG" and next(itertools.islice(png_chunks(data), most, None), None) is not None:
+        detail = f"PNG of more than {most} chunks (input.max_png_chunks)"
+        raise MemberRejected(RejectReason.IMAGE_TOO_LARGE, detail)
+
+
+def _check_size(image: Image.Image, settings: ImageSettings) -> None:
+    """Refuse what the header announces; the limits hold whichever way the image is turned."""
+    width, height = image.size
+    short, long = min(width, height), max(width, height)
+    if width * height > settings.max_pixels:
+        pixels = f"{width * height} pixels, input.max_pixels is {settings.max_pixels}"
+        raise MemberRejected(RejectReason.IMAGE_TOO_LARGE, f"{width}x{height} is {pixels}")
+    if long > settings.max_side:
+        detail = f"{width}x{height}, input.max_side is {settings.max_side}"
+        raise MemberRejected(RejectReason.IMAGE_TOO_LARGE, detail)
+    if short < MIN_SIDE:
         detail = f"{width}x{height}, sides must be at least {MIN_SIDE}"
         raise MemberRejected(RejectReason.IMAGE_TOO_SMALL, detail)
+    if long > settings.max_aspect * short:
+        detail = (
+            f"{width}x{height}: one side is {long / short:.1f} times the other, "
+            f"input.max_aspect is {settings.max_aspect:g}; cut the page into parts"
+        )
+        raise MemberRejected(RejectReason.IMAGE_TOO_NARROW, detail)
 
 
 def _rejected(kind: str, data: bytes, error: BaseException) -> MemberRejected:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from schemas.codes import QueryKind, SampleStatus
 from schemas.geometry import Box
-from schemas.records import Query, Scored
+from schemas.records import Query
+from schemas.scored import Scored
 
 
 def truth_hit(query: Query, scored: Scored) -> bool | None:

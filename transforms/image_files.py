@@ -1,14 +1,8 @@
-"""Image files before decoding: which format they are, and whether they are whole.
-
-Pillow alone is not enough for the second: it accepts a PNG without its end, with wrong checksums,
-and a JPEG without its end mark.
-"""
+"""Image files before decoding: their format, how they are opened, how many frames they have."""
 
 from __future__ import annotations
 
-import re
 import struct
-import zlib
 from collections.abc import Callable
 from typing import BinaryIO
 
@@ -17,9 +11,8 @@ from PIL import Image
 from schemas.codes import RejectReason
 from schemas.errors import MemberRejected
 
-_PNG = b"\x89PNG\r\n\x1a\n"
 _SIGNATURES = {
-    _PNG: "PNG",
+    b"\x89PNG\r\n\x1a\n": "PNG",
     b"\xff\xd8\xff": "JPEG",
     b"GIF87a": "GIF",
     b"GIF89a": "GIF",
@@ -29,13 +22,27 @@ _SIGNATURES = {
     b"II+\x00": "TIFF",
     b"MM\x00+": "TIFF",
 }
-_BRANDS = {b"heic": "HEIC", b"heix": "HEIC", b"mif1": "HEIF", b"avif": "AVIF", b"avis": "AVIF"}
-_MARKER = re.compile(rb"\xff[^\x00\xff\xd0-\xd7]")
-"""In the coded data of a JPEG, the next marker that is neither stuffing, fill nor restart."""
+_AVIF_BRANDS = frozenset({b"avif", b"avis"})
+_HEIC_BRANDS = frozenset(
+    {b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"hevm", b"mif1", b"msf1"}
+)
+_OTHERS = {
+    b"%PDF": "a PDF document; export its pages as PNG",
+    b"\x00\x00\x00\x0cJXL ": "JPEG XL is not supported; convert it to PNG or JPEG",
+    b"\xff\x0a": "JPEG XL is not supported; convert it to PNG or JPEG",
+    b"\x00\x00\x00\x0cjP  ": "JPEG 2000 is not supported; convert it to PNG or JPEG",
+    b"8BPS": "a Photoshop document; export it as PNG",
+    b"PK\x03\x04": "a zip archive, not an image",
+    b"\x1f\x8b": "gzip-compressed data; decompress it first",
+    b"\x00\x00\x01\x00": "an icon file (ICO), not a screenshot",
+    b"version https://git-lfs": "a Git LFS pointer; fetch the file it stands for (git lfs pull)",
+}
+_MPF_IMAGES = 0xB001  # CIPA DC-007, 5.2.3: number of images
+_FRAME_ERRORS = (OSError, SyntaxError, ValueError, EOFError, KeyError, TypeError, struct.error)
 
 
 def image_format(data: bytes) -> str:
-    """Format by the first bytes: PNG, JPEG, WEBP, GIF, BMP or TIFF.
+    """Format by the first bytes: PNG, JPEG, WEBP, GIF, BMP, TIFF or AVIF.
 
     Raises:
         MemberRejected: IMAGE_EMPTY for no bytes, IMAGE_TRUNCATED for less than a signature,
@@ -45,6 +52,8 @@ def image_format(data: bytes) -> str:
         raise MemberRejected(RejectReason.IMAGE_EMPTY, "0 bytes")
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "WEBP"
+    if _AVIF_BRANDS & _brands(data):
+        return "AVIF"
     for signature, name in _SIGNATURES.items():
         if data.startswith(signature):
             return name
@@ -64,6 +73,7 @@ def open_image(kind: str, file: BinaryIO) -> Image.Image:
     with.
     """
     from PIL import (
+        AvifImagePlugin,
         BmpImagePlugin,
         GifImagePlugin,
         JpegImagePlugin,
@@ -73,6 +83,7 @@ def open_image(kind: str, file: BinaryIO) -> Image.Image:
     )
 
     openers: dict[str, Callable[[BinaryIO], Image.Image]] = {
+        "AVIF": AvifImagePlugin.AvifImageFile,
         "PNG": PngImagePlugin.PngImageFile,
         "JPEG": JpegImagePlugin.JpegImageFile,
         "WEBP": WebPImagePlugin.WebPImageFile,
@@ -83,95 +94,46 @@ def open_image(kind: str, file: BinaryIO) -> Image.Image:
     return openers[kind](file)
 
 
-def check_whole(kind: str, data: bytes) -> None:
-    """Refuse a file whose own structure says that it goes on after its last byte.
+def frame_count(image: Image.Image) -> int:
+    """Frames of an animation, pages of a TIFF, pictures of a phone's MPO; 1 where none are told.
 
-    Bytes after the end of the image are allowed. TIFF has no end mark; Pillow notices its cuts.
-
-    Raises:
-        MemberRejected: IMAGE_TRUNCATED, or IMAGE_CORRUPT for a PNG with a wrong checksum.
+    Args:
+        image: opened, not loaded yet: Pillow closes a file with its last frame.
     """
-    checks = {
-        "PNG": _check_png,
-        "JPEG": _check_jpeg,
-        "WEBP": _check_webp,
-        "GIF": _check_gif,
-        "BMP": _check_bmp,
-    }
-    if kind in checks:
-        checks[kind](data)
+    try:
+        if image.format == "JPEG":
+            pictures = getattr(image, "_getmp", lambda: None)() or {}
+            return max(1, int(pictures.get(_MPF_IMAGES, 1)))
+        return max(1, int(getattr(image, "n_frames", 1)))
+    except _FRAME_ERRORS:  # damage behind the first frame costs nothing
+        return 1
 
 
-def _check_png(data: bytes) -> None:
-    """Walk the chunks to IEND (PNG specification, section 5.3)."""
-    position = len(_PNG)
-    while position + 12 <= len(data):
-        length, name = struct.unpack_from(">I4s", data, position)
-        end = position + 12 + length
-        if end > len(data):
-            break
-        critical = name[:1].isupper()
-        crc = zlib.crc32(memoryview(data)[position + 4 : end - 4])
-        if critical and crc != struct.unpack_from(">I", data, end - 4)[0]:
-            detail = f"PNG: wrong checksum of chunk {name!r} at byte {position}"
-            raise MemberRejected(RejectReason.IMAGE_CORRUPT, detail)
-        if name == b"IEND":
-            return
-        position = end
-    raise _cut("PNG", data, "no IEND chunk")
-
-
-def _check_jpeg(data: bytes) -> None:
-    """Walk the segments to EOI; the EOI of a thumbnail inside a segment is not taken for it."""
-    position = 2
-    while position + 4 <= len(data):
-        if data[position] != 0xFF:
-            return  # damaged: Pillow says what is wrong
-        marker = data[position + 1]
-        if marker == 0xFF:
-            position += 1
-            continue
-        if marker == 0xD9:
-            return
-        position += 2 + int.from_bytes(data[position + 2 : position + 4], "big")
-        if marker == 0xDA:
-            found = _MARKER.search(data, position)
-            position = found.start() if found else len(data)
-    if data[position : position + 2] != b"\xff\xd9":
-        raise _cut("JPEG", data, "no end mark")
-
-
-def _check_webp(data: bytes) -> None:
-    """The RIFF header holds the size of what follows its first 8 bytes."""
-    if len(data) < 12 or len(data) < 8 + int.from_bytes(data[4:8], "little"):
-        raise _cut("WEBP", data, "shorter than its RIFF header says")
-
-
-def _check_gif(data: bytes) -> None:
-    if not data.rstrip(b"\x00").endswith(b";"):
-        raise _cut("GIF", data, "no trailer")
-
-
-def _check_bmp(data: bytes) -> None:
-    """Some writers leave the size field 0; then Pillow alone decides."""
-    if len(data) < 6 or len(data) < int.from_bytes(data[2:6], "little"):
-        raise _cut("BMP", data, "shorter than its header says")
-
-
-def _cut(kind: str, data: bytes, why: str) -> MemberRejected:
-    return MemberRejected(RejectReason.IMAGE_TRUNCATED, f"{kind}: {why} in {len(data)} bytes")
+def _brands(data: bytes) -> set[bytes]:
+    """Major and compatible brands of an ISO base media file (ISO/IEC 14496-12, 4.3)."""
+    if data[4:8] != b"ftyp":
+        return set()
+    end = min(int.from_bytes(data[:4], "big"), len(data), 256)
+    return {data[8:12], *(data[at : at + 4] for at in range(16, end - 3, 4))}
 
 
 def _what(data: bytes) -> str:
     """What bytes that are no supported image seem to be, for a person."""
-    brand = _BRANDS.get(data[8:12]) if data[4:8] == b"ftyp" else None
+    if _HEIC_BRANDS & _brands(data):
+        # The packages that read it carry decoders under the (L)GPL, so none is bundled.
+        return "HEIC is not supported; export it as JPEG or PNG (for example with heif-convert)"
+    for start, known in _OTHERS.items():
+        if data.startswith(start):
+            return known
     text = data[:512].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
-    if brand:
-        return f"{brand} is not supported; convert it to PNG or JPEG"
     if b"<svg" in text:
         return "SVG drawing, not a screenshot"
     if text.startswith((b"<!doctype html", b"<html")):
         return "an HTML page, perhaps an error page saved as an image"
+    if text.startswith((b"data:image", b"ivborw0kggo", b"/9j/")):
+        return "base64 text of an image; decode it to bytes first"
     if text.startswith((b"{", b"<", b"http")):
         return "text, not an image"
+    if not any(data[:4096]):
+        return "only zero bytes, as an interrupted copy leaves them"
     return f"unknown format, starts with {data[:8].hex(' ')}"

@@ -15,7 +15,7 @@ from schemas.geometry import Size, clip_box
 from schemas.ids import sha256_hex
 from schemas.records import Query, Reject, Screen, Truth, Unit
 from transforms.blank_truth import without_blank_truth
-from transforms.decode import DecodedImage, decode_image
+from transforms.decode import DecodedImage, ImageSettings, decode_image
 from transforms.prefetch import parallel_flat_map
 from transforms.queries import QueriesFile
 from transforms.shards import RawScreen, read_unit
@@ -38,14 +38,14 @@ class LoadSettings:
     """How screens are read.
 
     Attributes:
-        max_pixels: limit of one image before it is decoded.
+        images: which image files are taken.
         enumerate_elements: ask the localization query always, never, or (`auto`) of screens
             without a query of their own.
         can_enumerate: whether the profile has a localization task.
         queries: the queries file, or None.
     """
 
-    max_pixels: int
+    images: ImageSettings
     enumerate_elements: EnumerateMode
     can_enumerate: bool
     queries: QueriesFile | None = None
@@ -79,7 +79,7 @@ def _decode(settings: LoadSettings, event: RawEvent) -> list[DecodeEvent]:
         return [event]
     unit, raw = event
     try:
-        decoded = decode_image(raw.data, settings.max_pixels)
+        decoded = decode_image(raw.data, settings.images)
     except MemberRejected as error:
         return [_refused(unit, raw, Stage.DECODE, error)]
     sidecar = parse_sidecar(raw.sidecar, decoded.size)
@@ -132,6 +132,7 @@ def _screen(
         provenance=sidecar.provenance,
         queries=queries,
         flags=tuple(sorted(flags)),
+        frame_count=decoded.frame_count,
     )
 
 

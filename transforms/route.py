@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from schemas.codes import Route
 from schemas.ids import unit_draw
-from schemas.records import Scored
+from schemas.scored import Scored
 from transforms.score import USABLE
 
 

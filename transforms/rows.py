@@ -248,7 +248,9 @@ def _screen_row(unit: JudgedUnit, screen: Screen) -> Row:
         "width": screen.size.width,
         "height": screen.size.height,
         "orientation": screen.orientation,
+        "frame_count": screen.frame_count,
         "query_count": len(screen.queries),
         "flags": list(screen.flags),
         **asdict(screen.provenance),
+        "sidecar_encoding": screen.sidecar_encoding,
     }

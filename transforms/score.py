@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from schemas.codes import QueryKind, SampleStatus
-from schemas.records import Parsed, Scored, Signals
+from schemas.records import Parsed
+from schemas.scored import Scored, Signals
 from transforms.vote import connected_groups, dispersion, footprint, winning_supporters
 
 VOTING_SOURCE = "region-voting-1 (uncalibrated)"

@@ -8,7 +8,8 @@ from typing import TypeAlias
 from PIL import Image
 
 from schemas.codes import Route
-from schemas.records import Answer, Reject, Scored, Screen, Unit
+from schemas.records import Answer, Reject, Screen, Unit
+from schemas.scored import Scored
 from transforms.compose import Question
 from transforms.engines.base import EngineRequest
 

@@ -123,7 +123,7 @@ def test_too_narrow_is_refused_not_distorted(size: tuple[int, int]) -> None:
     # 200x39800 is within the ratio, but not once its sides are rounded: 192x39808.
     with pytest.raises(MemberRejected, match="aspect ratio") as caught:
         seen_size(Size(*size), QWEN3)
-    assert caught.value.reason == "image_unsupported"
+    assert caught.value.reason == "image_too_narrow"
 
 
 def test_bounds_without_room_are_a_config_error() -> None:

@@ -2,7 +2,8 @@ import pytest
 
 from schemas.codes import QueryKind, Route, SampleStatus
 from schemas.geometry import Box, Point
-from schemas.records import Item, Parsed, Signals
+from schemas.records import Item, Parsed
+from schemas.scored import Signals
 from transforms.route import RouteSettings, route_sample
 from transforms.score import SINGLE_PROBABILITY, Scored, score_answers, succession
 

@@ -8,6 +8,7 @@ from PIL import Image
 
 from schemas.geometry import SeenImage, Size
 from schemas.resize import AnyResizeRule, CanvasRule, ResizeRule, TileRule
+from transforms.pixels import normalize
 from transforms.resize.canvas import fitted_size
 from transforms.resize.smart import smart_size
 from transforms.resize.tiles import tile_count, tiled_size
@@ -20,7 +21,8 @@ def seen_image(image: Image.Image, rule: AnyResizeRule | None) -> tuple[Image.Im
     the identity and the chain to what the model sees is known whole.
 
     Args:
-        image: upright RGB image, the original.
+        image: the original; one that is not plain upright RGB takes the step that file bytes
+            take (`transforms.pixels.normalize`), so that both show the model the same pixels.
         rule: the processor's rule; None = shown as it is.
 
     Returns:
@@ -29,9 +31,10 @@ def seen_image(image: Image.Image, rule: AnyResizeRule | None) -> tuple[Image.Im
         of each side, a canvas up to one pixel, tiles do not keep it.
 
     Raises:
-        MemberRejected: `image_unsupported` when a smart resize refuses so narrow an image.
+        MemberRejected: `image_too_narrow` when a smart resize refuses so narrow an image.
         ConfigError: when a smart rule's bounds leave no room for a multiple of its factor.
     """
+    image = normalize(image).image
     chain = seen_chain(SeenImage.unchanged(Size(*image.size)), rule)
     if rule is None or (chain.seen == chain.original and not isinstance(rule, CanvasRule)):
         return image, chain

@@ -29,7 +29,7 @@ def smart_size(original: Size, rule: ResizeRule) -> Size:
     can stay above `max_pixels`, and the processor would shrink it once more behind our back.
 
     Raises:
-        MemberRejected: `image_unsupported` when one side is over 200 times the other.
+        MemberRejected: `image_too_narrow` when one side is over 200 times the other.
         ConfigError: if no size is stable, because the bounds are too close together.
     """
     size = original
@@ -48,14 +48,10 @@ def smart_step(size: Size, rule: ResizeRule, original: Size) -> Size:
     """One application of the rule, as the processor does it; `original` is named in errors.
 
     Raises:
-        MemberRejected: `image_unsupported` when one side is over 200 times the other.
+        MemberRejected: `image_too_narrow` when one side is over 200 times the other.
     """
     if max(size.width, size.height) > MAX_ASPECT * min(size.width, size.height):
-        raise MemberRejected(
-            RejectReason.IMAGE_UNSUPPORTED,
-            f"aspect ratio: {original.width}x{original.height} has one side over "
-            f"{MAX_ASPECT:g} times the other",
-        )
+        raise MemberRejected(RejectReason.IMAGE_TOO_NARROW, _too_narrow(size, rule, original))
     width, height = (round(side / rule.factor) * rule.factor for side in (size.width, size.height))
     area = size.width * size.height
     if width * height > rule.max_pixels:
@@ -65,6 +61,20 @@ def smart_step(size: Size, rule: ResizeRule, original: Size) -> Size:
         grow = math.sqrt(rule.min_pixels / area)
         return Size(_ceil(size.width * grow, rule), _ceil(size.height * grow, rule))
     return Size(width, height)
+
+
+def _too_narrow(size: Size, rule: ResizeRule, original: Size) -> str:
+    """Which image is refused and what to do: the rule may refuse what it made itself."""
+    made = (
+        ""
+        if size == original
+        else f" in steps of {rule.factor} px within its limits it would become "
+        f"{size.width}x{size.height}, and"
+    )
+    return (
+        f"aspect ratio: {original.width}x{original.height} is too narrow for this model:{made} its "
+        f"processor refuses a side over {MAX_ASPECT:g} times the other; cut the page into parts"
+    )
 
 
 def _floor(side: float, rule: ResizeRule) -> int:

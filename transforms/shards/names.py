@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from pathlib import PurePosixPath
 
-IMAGE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff"})
+IMAGE_SUFFIXES = frozenset(
+    {
+        *(".png", ".apng", ".jpg", ".jpeg", ".jpe", ".jfif", ".mpo", ".webp", ".gif", ".bmp"),
+        *(
+            ".dib",
+            ".tif",
+            ".tiff",
+            ".avif",
+            ".heic",
+            ".heif",
+        ),  # HEIC is refused by name, see decode
+    }
+)
 SIDECAR_SUFFIX = ".json"
 TAR_SUFFIXES = (".tar", ".tar.gz", ".tgz")
 PARQUET_SUFFIXES = (".parquet", ".pq")
