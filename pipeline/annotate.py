@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pipeline.asked import asked_before
 from pipeline.memory import peak_memory_bytes
 from pipeline.settings import WorkerSettings, with_asked
-from pipeline.stopping import stop_requested
+from pipeline.stopping import abandon_requested, stop_requested
 from schemas.commits import CommitRecord, WorkerStats
 from schemas.records import Lot, Unit
 from transforms.ask import compose
@@ -44,7 +44,7 @@ def annotate_lot(lot: Lot, settings: WorkerSettings) -> Iterator[CommitRecord]:
         composed = compose(decoded, with_asked(settings.compose, asked_before(writer)), pool)
         events = Prefetch(composed, settings.prefetch_screens)
         try:
-            answered = infer(events, held.engine, held.clock)
+            answered = infer(events, held.engine, held.clock, abandon_requested)
             judged = judge(answered, settings.judge)
             yield from commit(judged, writer, settings.row_settings(held.engine.info), held)
         finally:

@@ -84,6 +84,38 @@ class ModelConfig(_Section):
     engine: dict[str, JsonValue] = Field(default_factory=dict)
 
 
+class EngineConfig(_Section):
+    """How much trouble with the engine is borne. None of it shapes rows.
+
+    Attributes:
+        request_timeout_seconds: a request that is not answered within this time is rejected.
+        hang_seconds: an engine with work but no sign of life for this long counts as dead.
+        start_seconds: longest start of an engine; a download of its weights is part of it.
+        max_rebuilds: how often in a row a dead engine is rebuilt; to find the one request among
+            256 that kills it takes nine.
+    """
+
+    request_timeout_seconds: Annotated[float, Field(gt=0)] = 900.0
+    hang_seconds: Annotated[float, Field(gt=0)] = 300.0
+    start_seconds: Annotated[float, Field(gt=0)] = 3600.0
+    max_rebuilds: Annotated[int, Field(ge=0)] = 10
+
+
+class RunConfig(_Section):
+    """How a run behaves towards whoever started it. None of it shapes rows.
+
+    Attributes:
+        grace_seconds: after SIGTERM or SIGINT, the time in which units in work may still be
+            finished; what is not finished then is done again by the next run.
+        heartbeat_seconds: pace of the heartbeat file.
+        heartbeat: where it goes; default: `_run/heartbeat.json` in the dataset.
+    """
+
+    grace_seconds: Annotated[float, Field(ge=0)] = 30.0
+    heartbeat_seconds: Annotated[float, Field(ge=0.1, le=3600)] = 10.0
+    heartbeat: _Text | None = None
+
+
 class SamplingConfig(_Section):
     """How often a grounding query is asked.
 
@@ -160,6 +192,8 @@ class JobConfig(_Section):
     input: InputConfig
     output: OutputConfig
     model: ModelConfig = ModelConfig()
+    engine: EngineConfig = EngineConfig()
+    run: RunConfig = RunConfig()
     sampling: SamplingConfig = SamplingConfig()
     decision: DecisionConfig = DecisionConfig()
     limits: LimitsConfig = LimitsConfig()

@@ -24,7 +24,7 @@ def resolve_paths(values: dict[str, _T], base: Path) -> None:
         _put(values, "input", "shards", [_absolute(item, base) for item in shards])
     elif shards is not None:
         _put(values, "input", "shards", _absolute(shards, base))
-    for section, key in (("input", "queries"), ("output", "dataset")):
+    for section, key in (("input", "queries"), ("output", "dataset"), ("run", "heartbeat")):
         if (value := _take(values, section, key)) is not None:
             _put(values, section, key, _absolute(value, base))
     profile = _take(values, "model", "profile")

@@ -36,5 +36,6 @@ def _own_error(error: BaseException | None) -> PantallaError | None:
     while error is not None:
         if isinstance(error, PantallaError):
             ours = error
-        error = error.__cause__ or error.__context__
+        hidden = error.__suppress_context__  # an error raised `from None` tells the whole story
+        error = error.__cause__ or (None if hidden else error.__context__)
     return ours

@@ -16,6 +16,9 @@ from transforms.commit import DatasetWriter
 from transforms.compose import ComposeSettings
 from transforms.decode import ImageSettings
 from transforms.engines.base import EngineFactory, EngineInfo
+from transforms.engines.limits import EngineLimits
+from transforms.engines.supervised import SupervisedFactory
+from transforms.engines.trouble import TroubleFiles
 from transforms.engines.vllm import start_vllm
 from transforms.judge import JudgeSettings
 from transforms.load import LoadSettings
@@ -97,10 +100,7 @@ def worker_settings(
         seed=config.sampling.seed,
     )
     return WorkerSettings(
-        engine_factory=CheckedFactory(
-            engine_factory or partial(start_vllm, model.vllm),
-            _start_check(config, model),
-        ),
+        engine_factory=_supervised(config, model, engine_factory),
         writer=DatasetWriter(
             normalize_uri(config.output.dataset),
             fingerprint_of(ingredients),
@@ -117,6 +117,18 @@ def worker_settings(
 def _start_check(config: JobConfig, model: ResolvedModel) -> StartCheck:
     scenes = SCENE_MAKERS[model.profile.probe_screens]
     return StartCheck(model.profile, model.frame, config.model.probe, scenes)
+
+
+def _supervised(
+    config: JobConfig, model: ResolvedModel, factory: EngineFactory | None
+) -> SupervisedFactory:
+    """vLLM, or the engine of a test: checked at every start, and replaced when it dies."""
+    checked = CheckedFactory(
+        factory or partial(start_vllm, model.vllm),
+        _start_check(config, model),
+    )
+    trouble = TroubleFiles(normalize_uri(config.output.dataset), config.output.s3_endpoint)
+    return SupervisedFactory(checked, EngineLimits(**config.engine.model_dump()), trouble)
 
 
 def with_asked(settings: AskSettings, asked: set[str]) -> AskSettings:

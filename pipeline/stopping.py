@@ -12,12 +12,23 @@ from types import FrameType
 log = logging.getLogger(__name__)
 
 _requested = threading.Event()
+_abandoned = threading.Event()
 _signals: list[int] = []
 
 
 def stop_requested() -> bool:
     """Whether the job was asked to stop."""
     return _requested.is_set()
+
+
+def abandon_requested() -> bool:
+    """Whether units that are not whole yet must be given up now."""
+    return _abandoned.is_set()
+
+
+def abandon() -> None:
+    """Give up the units in work: the time to finish them is over."""
+    _abandoned.set()
 
 
 def stop_signal() -> int | None:
@@ -43,6 +54,7 @@ def stoppable() -> Iterator[None]:
     The second signal interrupts at once: what is not committed is done again by the next run.
     """
     _requested.clear()
+    _abandoned.clear()
     _signals.clear()
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -81,7 +81,9 @@ class RejectReason(StrEnum):
     SAMPLE_DUPLICATE = "sample_duplicate"
     PROMPT_TOO_LONG = "prompt_too_long"
     REQUEST_REFUSED = "request_refused"
+    REQUEST_TIMEOUT = "request_timeout"
     ENGINE_FAILED = "engine_failed"
+    ENGINE_KILLER = "engine_killer"
 
 
 class _SpanishCode(StrEnum):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from schemas.records import Answer, Screen, Unit
 from transforms.engines.base import Engine, EngineRequest
@@ -60,7 +60,10 @@ class _Desk:
 
 
 def infer(
-    events: Prefetch[ComposeEvent], engine: Engine, clock: BusyClock
+    events: Prefetch[ComposeEvent],
+    engine: Engine,
+    clock: BusyClock,
+    give_up: Callable[[], bool] = lambda: False,
 ) -> Iterator[AnsweredUnit]:
     """Ask everything that `events` brings; yield each unit when its last answer is in.
 
@@ -68,12 +71,20 @@ def infer(
     caches hit. The engine is stepped whenever it has work, and fed whenever it has room; only
     when it has nothing at all does this wait for the reader. Units may finish out of order.
 
+    Args:
+        events: screens with their requests, unit by unit.
+        engine: owned by the calling thread.
+        clock: measures how long the engine has work.
+        give_up: asked after every step; once true, units that are not whole are dropped.
+
     Raises:
         EngineError: when the engine cannot go on.
     """
     desk = _Desk()
     pending: deque[EngineRequest] = deque()
     while not (events.exhausted and not pending and not desk.in_flight):
+        if give_up():
+            return
         _fill(events, engine, desk, pending, clock)
         if desk.in_flight:
             for answer in engine.collect():

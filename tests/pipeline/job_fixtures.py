@@ -12,6 +12,7 @@ from PIL import Image, ImageDraw
 
 from pipeline.config import (
     DecisionConfig,
+    EngineConfig,
     InputConfig,
     JobConfig,
     ModelConfig,
@@ -126,12 +127,16 @@ def scripted(
 
 
 def job(tmp_path: Path, *shards: Path, **changes: object) -> JobConfig:
-    """A job over `shards` with small units, so that there is more than one."""
+    """A job over `shards` with small units, so that there is more than one.
+
+    An engine that dies ends it, unless a test changes `engine`.
+    """
     config = JobConfig(
         input=InputConfig(shards=tuple(map(str, shards)), unit_screens=2, lot_units=2),
         output=OutputConfig(dataset=str(tmp_path / "dataset")),
         model=ModelConfig(profile="nano", probe="off"),  # scripted answers know no other screens
         sampling=SamplingConfig(k=3),
         decision=DecisionConfig(threshold=0.7, audit_share=0.2),
+        engine=EngineConfig(max_rebuilds=0),
     )
     return config.model_copy(update=changes)

@@ -28,6 +28,8 @@ class EngineRequest:
         chat_template_kwargs: canonical JSON text of the template's switches.
         image_first: whether the image stands before the text.
         keep_special_tokens: whether special tokens stay in the answer's text.
+        timeout_seconds: the engine answers within this time, or gives the request up and answers
+            it with an error; None = no limit.
     """
 
     request_id: str
@@ -43,6 +45,7 @@ class EngineRequest:
     chat_template_kwargs: str
     image_first: bool = True
     keep_special_tokens: bool = False
+    timeout_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,16 +73,24 @@ class EngineInfo:
 class Engine(Protocol):
     """Answers requests in any order. Not thread-safe: one thread calls it.
 
-    A request that fails comes back from `collect` as an `Answer` with an error; `EngineError` is
-    raised only when the engine itself cannot go on.
+    A request that fails, or is not answered in its time, comes back from `collect` as an `Answer`
+    with an error; `EngineError` is raised only when the engine itself cannot go on.
     """
 
     @property
     def info(self) -> EngineInfo:
         """What this engine is."""
 
+    @property
+    def steps(self) -> int:
+        """Signs of life so far: rises whenever the engine has worked, on answers unfinished too."""
+
     def submit(self, request: EngineRequest) -> None:
-        """Hand over one request; never blocks for its answer."""
+        """Hand over one request; never blocks for its answer.
+
+        Raises:
+            EngineError: if the engine is dead.
+        """
 
     def collect(self) -> list[Answer]:
         """Work for a moment and return what is finished, possibly nothing.

@@ -27,6 +27,7 @@ class HeldEngine:
 
 _lock = threading.Lock()
 _held: list[HeldEngine] = []
+_starting: list[float] = []
 
 
 def hold_engine(factory: EngineFactory) -> HeldEngine:
@@ -47,10 +48,24 @@ def hold_engine(factory: EngineFactory) -> HeldEngine:
                 )
             return _held[0]
         started = time.monotonic()
-        engine = factory()
+        _starting.append(started)
+        try:
+            engine = factory()
+        finally:
+            _starting.clear()
         seconds = time.monotonic() - started
         _held.append(HeldEngine(engine, threading.get_ident(), BusyClock(), seconds))
         return _held[0]
+
+
+def held_engine() -> Engine | None:
+    """The process's engine, for onlookers in other threads: never waits, starts nothing."""
+    return _held[0].engine if _held else None
+
+
+def start_lasts() -> float | None:
+    """Seconds since the start of an engine that is not ready yet, or None."""
+    return time.monotonic() - _starting[0] if _starting else None
 
 
 def release_engine() -> None:

@@ -14,10 +14,10 @@ Read against the source of vLLM 0.32 (`entrypoints/llm.py`, `entrypoints/common/
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import threading
+import time
 from collections.abc import Mapping
 from contextlib import ExitStack
 from functools import partial
@@ -27,7 +27,9 @@ from schemas.codes import RejectReason
 from schemas.errors import EngineError
 from schemas.records import Answer, Completion
 from transforms.engines.base import EngineFactory, EngineInfo, EngineRequest
+from transforms.engines.processes import engine_processes, kill, lost, reap
 from transforms.engines.vllm_processor import image_token_id, processor_rule
+from transforms.engines.vllm_request import chat_messages, refused, timed_out
 from transforms.engines.vllm_settings import (
     VllmSettings,
     prepare_environment,
@@ -36,7 +38,6 @@ from transforms.engines.vllm_settings import (
 from transforms.engines.vllm_start import load_llm, release_memory
 
 if TYPE_CHECKING:
-    import psutil
     from vllm import LLM, RequestOutput, SamplingParams
 
 __all__ = ["VllmEngine", "VllmSettings", "start_vllm", "vllm_factory", "vllm_settings"]
@@ -47,7 +48,12 @@ _ENGINE_SLOT = threading.Lock()
 MAX_IN_FLIGHT = 256
 """Requests in the engine at once at most: each waiting one holds its image's pixels in memory."""
 
-_LENGTH_PARAMETERS = frozenset({"input_tokens", "input_text"})
+CLOSE_WAIT = 10.0
+"""Seconds an idle engine has to end by itself."""
+
+STEP_WAIT = 0.2
+"""Longest wait for an engine in a process of its own, so that its silence can be seen."""
+
 _BROKEN_FINISHES = frozenset({"error", "abort"})
 
 
@@ -76,14 +82,6 @@ def start_vllm(settings: VllmSettings) -> VllmEngine:
     return engine
 
 
-def _engine_processes() -> list[psutil.Process]:
-    """Processes of an engine under this one; vLLM titles them `VLLM::...`."""
-    import psutil
-
-    children = psutil.Process().children(recursive=True)
-    return [child for child in children if child.name().startswith("VLLM::")]
-
-
 class VllmEngine:
     """Answers requests with one `vllm.LLM`; made by `start_vllm`."""
 
@@ -103,8 +101,10 @@ class VllmEngine:
         )
         self._image_token = image_token_id(processor[0])
         self._owner = (os.getpid(), threading.get_ident())
-        self._processes = _engine_processes()
+        self._processes = engine_processes()
         self._in_flight: dict[str, EngineRequest] = {}
+        self._deadlines: dict[str, float] = {}
+        self.steps = 0
         self._failed: list[Answer] = []
         self._death: str | None = None
 
@@ -119,12 +119,12 @@ class VllmEngine:
         Raises:
             EngineError: if the engine is dead or closed, or the calling thread is not its owner.
         """
-        from vllm.exceptions import VLLMClientError
+        from vllm.exceptions import VLLMClientError, VLLMServerError
 
         llm = self._alive()
         try:
             (key,) = llm.enqueue_chat(
-                [_messages(request)],
+                [chat_messages(request)],
                 _sampling_params(request),
                 use_tqdm=False,
                 chat_template_kwargs=json.loads(request.chat_template_kwargs),
@@ -132,9 +132,14 @@ class VllmEngine:
         # The processor wraps what goes wrong inside in ValueError, and raises RuntimeError when
         # image and placeholders do not match; neither leaves anything in the queue.
         except (VLLMClientError, ValueError, TypeError, RuntimeError) as error:
-            self._failed.append(_refused(request, error))
+            self._failed.append(refused(request, error))
             return
-        self._in_flight[key.rpartition("-")[0]] = request
+        except VLLMServerError as error:
+            raise self._died(error) from error
+        name = key.rpartition("-")[0]
+        self._in_flight[name] = request
+        if request.timeout_seconds is not None:
+            self._deadlines[name] = time.monotonic() + request.timeout_seconds
 
     def collect(self) -> list[Answer]:
         """One step of the engine, and what is finished after it.
@@ -146,17 +151,51 @@ class VllmEngine:
         answers, self._failed = self._failed, []
         if not self._in_flight:
             return answers
-        try:
-            outputs = llm.llm_engine.step()
-        except Exception as error:  # whatever it is, no later step can be trusted
-            self._death = f"{type(error).__name__}: {error}"
-            raise EngineError(
-                f"vLLM died with {len(self._in_flight)} requests in flight: {self._death}"
-            ) from error
-        return answers + [self._answer(output) for output in outputs if output.finished]
+        if self._has_output(llm):
+            try:
+                outputs = llm.llm_engine.step()
+            except Exception as error:  # whatever it is, no later step can be trusted
+                raise self._died(error) from error
+            self.steps += 1
+            answers += [self._answer(output) for output in outputs if output.finished]
+        return answers + self._give_up(llm)
+
+    def _has_output(self, llm: LLM) -> bool:
+        """Whether a step would not wait: in a process of its own, an engine may be silent for ever.
+
+        vLLM 0.32 waits without end for an engine process that was killed.
+        """
+        waiting = getattr(llm.llm_engine.engine_core, "outputs_queue", None)
+        if waiting is None:
+            return True
+        with waiting.not_empty:
+            if waiting.not_empty.wait_for(lambda: bool(waiting.queue), STEP_WAIT):
+                return True
+        gone = lost(self._processes)
+        if gone:
+            raise self._died(RuntimeError(f"its process {gone[0]} has ended"))
+        return False
+
+    def _died(self, error: Exception) -> EngineError:
+        self._death = f"{type(error).__name__}: {error}"
+        return EngineError(
+            f"vLLM died with {len(self._in_flight)} requests in flight: {self._death}"
+        )
+
+    def _give_up(self, llm: LLM) -> list[Answer]:
+        """The answers to requests whose time is over; the engine forgets them."""
+        now = time.monotonic()
+        late = [name for name, until in self._deadlines.items() if now > until]
+        if late:
+            llm.llm_engine.abort_request(late)
+        return [timed_out(self._forget(name)) for name in late]
+
+    def _forget(self, name: str) -> EngineRequest:
+        self._deadlines.pop(name, None)
+        return self._in_flight.pop(name)
 
     def _answer(self, output: RequestOutput) -> Answer:
-        request = self._in_flight.pop(output.request_id)
+        request = self._forget(output.request_id)
         prompt = output.prompt_token_ids or ()
         prompt_tokens = len(prompt)
         shown = None if self._image_token is None else list(prompt).count(self._image_token)
@@ -185,11 +224,13 @@ class VllmEngine:
         if llm is None:
             return
         try:
-            llm.llm_engine.engine_core.shutdown()
+            if self._in_flight:  # nobody wants their answers, and it may be stuck in one
+                kill(self._processes)
+            llm.llm_engine.engine_core.shutdown(timeout=CLOSE_WAIT)
             del llm
             release_memory()
         finally:
-            _reap(self._processes)
+            reap(self._processes)
             _ENGINE_SLOT.release()
 
     def _alive(self) -> LLM:
@@ -214,17 +255,6 @@ def _loaded_processor(llm: LLM) -> tuple[object, Mapping[str, object]]:
     return found.info.get_hf_processor(), changes or {}
 
 
-def _messages(request: EngineRequest) -> list[dict[str, object]]:
-    """The conversation: system text if any, then one user turn of image and text."""
-    image = {"type": "image_pil", "image_pil": request.image, "uuid": request.image_key}
-    text = {"type": "text", "text": request.prompt}
-    content = [image, text] if request.image_first else [text, image]
-    turns: list[dict[str, object]] = [{"role": "user", "content": content}]
-    if request.system is not None:
-        turns.insert(0, {"role": "system", "content": request.system})
-    return turns
-
-
 def _sampling_params(request: EngineRequest) -> SamplingParams:
     from vllm import SamplingParams
     from vllm.sampling_params import StructuredOutputsParams
@@ -241,26 +271,3 @@ def _sampling_params(request: EngineRequest) -> SamplingParams:
         skip_special_tokens=not request.keep_special_tokens,
         structured_outputs=None if schema is None else StructuredOutputsParams(json=schema),
     )
-
-
-def _refused(request: EngineRequest, error: Exception) -> Answer:
-    """The answer to a request that could not be rendered."""
-    said = " ".join(str(error).split())[:400]
-    too_long = getattr(error, "parameter", None) in _LENGTH_PARAMETERS or (
-        # The check after the image's tokens are counted names no parameter, only this.
-        "maximum model length" in said
-    )
-    reason = RejectReason.PROMPT_TOO_LONG if too_long else RejectReason.REQUEST_REFUSED
-    return Answer(request.request_id, error_reason=reason, error_detail=said)
-
-
-def _reap(processes: list[psutil.Process]) -> None:
-    """End what is left of an engine's processes: waited for, then asked, then made to."""
-    import psutil
-
-    _, alive = psutil.wait_procs(processes, timeout=5)
-    for end in (psutil.Process.terminate, psutil.Process.kill):
-        for process in alive:
-            with contextlib.suppress(psutil.NoSuchProcess):
-                end(process)
-        _, alive = psutil.wait_procs(alive, timeout=5)

@@ -8,11 +8,14 @@ import logging
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from schemas.errors import ConfigError, EngineError
+from schemas.errors import ConfigError
+from transforms.engines.start_errors import start_error
 from transforms.engines.vllm_settings import VllmSettings, is_cpu_build
 
 if TYPE_CHECKING:
     from vllm import LLM
+
+_START_ERRORS = (ValueError, TypeError, OSError, RuntimeError, AssertionError, MemoryError)
 
 _CPU_COMPLAINTS = ("vllm.triton_utils.importing", "torch.utils.cpp_extension")
 """Loggers that say at every start of the CPU build that there is no GPU."""
@@ -42,9 +45,17 @@ def load_llm(settings: VllmSettings) -> LLM:
             # vLLM walks over deprecated names of PyTorch; nothing a user could act on.
             warnings.simplefilter("default" if settings.verbose else "ignore", FutureWarning)
             return LLM(model=settings.model, seed=settings.seed, **arguments)
-    except (VLLMError, ValueError, TypeError, OSError, RuntimeError, AssertionError) as error:
+    except (
+        VLLMError,
+        ValueError,
+        TypeError,
+        OSError,
+        RuntimeError,
+        AssertionError,
+        MemoryError,
+    ) as error:
         release_memory()
-        raise _start_error(settings, error) from error
+        raise start_error(settings, error) from error
 
 
 def _check_arguments(settings: VllmSettings) -> None:
@@ -58,29 +69,6 @@ def _check_arguments(settings: VllmSettings) -> None:
                 f"model.engine.{name} is not an engine argument of this vLLM; did you mean "
                 f"model.engine.{near[0]}?"
             )
-
-
-def _start_error(settings: VllmSettings, error: Exception) -> ConfigError | EngineError:
-    """What stopped the start, with what to change."""
-    said = " ".join(str(error).split())[:600]
-    lower = said.lower()
-    if "memory" in lower:
-        return EngineError(
-            f"not enough memory to start {settings.model!r}: {said}. Lower "
-            "model.engine.max_model_len, max_num_seqs or kv_cache_memory_bytes, raise "
-            "gpu_memory_utilization, or choose a smaller checkpoint"
-        )
-    if isinstance(error, OSError):
-        return EngineError(
-            f"cannot load checkpoint {settings.model!r} at revision {settings.revision!r}: {said}. "
-            "Give a folder with the checkpoint in model.checkpoint, or a reachable model id"
-        )
-    if isinstance(error, RuntimeError | AssertionError):
-        return EngineError(f"vLLM could not start {settings.model!r}: {said}")
-    return ConfigError(
-        f"vLLM refuses the settings of {settings.model!r}: {said}. "
-        "Check model.checkpoint and the [model.engine] table"
-    )
 
 
 def release_memory() -> None:
