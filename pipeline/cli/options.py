@@ -31,4 +31,8 @@ InputEndpoint: TypeAlias = Annotated[
     str | None,
     typer.Option("--input-s3-endpoint", help="The same for its shards, if another one."),
 ]
+RequesterPays: TypeAlias = Annotated[
+    bool,
+    typer.Option("--requester-pays", help="Agree to pay for requests to the bucket of the shards."),
+]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]

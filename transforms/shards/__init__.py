@@ -4,11 +4,13 @@ from transforms.shards.base import RawScreen, ShardIndex
 from transforms.shards.index import index_shard
 from transforms.shards.listing import list_shards
 from transforms.shards.read import member_of_row, read_member, read_unit
+from transforms.shards.take import Taken, take_member
 from transforms.shards.units import make_lots, split_units
 
 __all__ = [
     "RawScreen",
     "ShardIndex",
+    "Taken",
     "index_shard",
     "list_shards",
     "make_lots",
@@ -16,4 +18,5 @@ __all__ = [
     "read_member",
     "read_unit",
     "split_units",
+    "take_member",
 ]
