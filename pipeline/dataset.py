@@ -21,7 +21,7 @@ from schemas.records import Shard, ShardKind
 from schemas.tables import SCHEMA_VERSION
 from transforms.commit import COMMITS, HEAD
 from transforms.decode import ImageSettings, decode_image
-from transforms.shards import member_of_row, read_member
+from transforms.shards import IndexStore, member_of_row, read_member
 from transforms.storage import S3Address, Storage, join_uri, normalize_uri, storage_for
 
 
@@ -170,7 +170,8 @@ class Dataset:
         """
         shard = Shard(screen.shard, ShardKind(screen.shard_kind))
         member = member_of_row(screen.member, screen.byte_offset, screen.byte_size, screen.row)
-        data = read_member(shard, member, self.input_endpoint)
+        kept = IndexStore(self.uri, self.storage)
+        data = read_member(shard, member, self.input_endpoint, kept)
         if sha256_hex(data) != screen.screen_id:
             raise DatasetError(
                 f"{screen.shard}: {screen.member} has changed since it was annotated "

@@ -18,7 +18,7 @@ from schemas.records import Member, Shard, ShardKind, Unit
 from transforms.commit import HEAD
 from transforms.profiles.load import load_profile
 from transforms.queries import QueriesFile, load_queries
-from transforms.shards import read_member
+from transforms.shards import read_sidecar
 from transforms.sidecar import parse_sidecar
 from transforms.storage import S3Address, join_uri, storage_for
 
@@ -158,7 +158,7 @@ def _count_queries(config: JobConfig, units: Sequence[Unit]) -> tuple[_Queries |
     if sum(len(unit.members) for unit in units) > MAX_SIDECARS:
         return None, f"not counted: more than {MAX_SIDECARS:,} screens"
     if any(_costly(unit.shard) for unit in units):
-        return None, "not counted: sidecars inside gzip or Parquet are read with the screens"
+        return None, "not counted: sidecars inside gzip, zstd or Parquet are read with the screens"
     source = config.input
     listed = load_queries(source.queries, source.s3) if source.queries else None
     can = QueryKind.LOCALIZATION in load_profile(config.model.profile).tasks
@@ -174,7 +174,7 @@ def _count_queries(config: JobConfig, units: Sequence[Unit]) -> tuple[_Queries |
 
 
 def _costly(shard: Shard) -> bool:
-    return shard.kind is ShardKind.PARQUET or shard.uri.endswith("gz")
+    return shard.kind is ShardKind.PARQUET or shard.uri.endswith(("gz", "zst", "zstd"))
 
 
 def _own_queries(
@@ -183,6 +183,5 @@ def _own_queries(
     own = 0 if listed is None else len(listed.for_member(unit.shard.uri, member.name))
     if member.sidecar is None:
         return own
-    # A member whose "image" is the sidecar's bytes: the same reader fetches just those.
-    data = read_member(unit.shard, Member(member.name, member.sidecar), s3_endpoint)
+    data = read_sidecar(unit.shard, member, s3_endpoint)
     return own + len(parse_sidecar(data).queries)

@@ -10,7 +10,15 @@ from pipeline.separate import without_output
 from schemas.errors import InputError
 from schemas.records import Lot, Problem, Shard, Unit
 from transforms.queries import load_queries
-from transforms.shards import index_shard, list_shards, make_lots, split_units
+from transforms.shards import (
+    IndexStore,
+    ShardIndex,
+    index_shard,
+    list_shards,
+    make_lots,
+    split_units,
+)
+from transforms.storage import normalize_uri, storage_for
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,11 +27,13 @@ class Plan:
 
     Attributes:
         queries_sha256: hash of the queries file, or empty.
+        new_indexes: of shards that had to be gone through, to be kept beside the dataset.
     """
 
     shards: tuple[Shard, ...]
     units: tuple[Unit, ...]
     queries_sha256: str = ""
+    new_indexes: tuple[tuple[Shard, ShardIndex], ...] = ()
 
     @property
     def members(self) -> int:
@@ -47,7 +57,7 @@ class Plan:
 
 
 def make_plan(config: JobConfig) -> Plan:
-    """List shards and their members; no pixel is read and no model is loaded.
+    """List shards and their members; no pixel is read, no model is loaded, nothing is written.
 
     Raises:
         InputError: if a pattern matches nothing, or nothing at all is found.
@@ -55,16 +65,33 @@ def make_plan(config: JobConfig) -> Plan:
     """
     source = config.input
     shards = without_output(list_shards(source.shards, source.s3), config)
+    kept, new = index_store(config), []
     units: list[Unit] = []
     for shard in shards:
-        units += split_units(shard, index_shard(shard, source.s3), source.unit_screens)
+        index = index_shard(shard, source.s3, kept)
+        units += split_units(shard, index, source.unit_screens)
+        if index.costly:
+            new.append((shard, index))
     if not units:
         raise InputError(f"no screenshot in {', '.join(source.shards)}")
     if source.queries is None:
-        return Plan(tuple(shards), tuple(units))
+        return Plan(tuple(shards), tuple(units), new_indexes=tuple(new))
     queries = load_queries(source.queries, source.s3)
     units[0] = _with_problems(units[0], queries.unmatched(units))
-    return Plan(tuple(shards), tuple(units), queries.sha256)
+    return Plan(tuple(shards), tuple(units), queries.sha256, tuple(new))
+
+
+def index_store(config: JobConfig) -> IndexStore:
+    """Where the indexes of the job's shards are kept: beside its dataset."""
+    dataset = normalize_uri(config.output.dataset).rstrip("/")
+    return IndexStore(dataset, storage_for(dataset, config.output.s3_endpoint))
+
+
+def keep_indexes(plan: Plan, config: JobConfig) -> None:
+    """Keep what was found by going through large shards; the dataset must be ours by now."""
+    store = index_store(config)
+    for shard, index in plan.new_indexes:
+        store.keep(shard, index)
 
 
 def _with_problems(unit: Unit, problems: list[Problem]) -> Unit:

@@ -15,7 +15,7 @@ from pipeline.dataset import Dataset, open_dataset
 from pipeline.exits import exit_status
 from pipeline.fingerprint import claim_dataset
 from pipeline.partition import Partition
-from pipeline.plan import Plan, make_plan
+from pipeline.plan import Plan, keep_indexes, make_plan
 from pipeline.proof import missing_units, planned_records, prove
 from pipeline.report.stats import PushOutcome, RunStats, run_stats
 from pipeline.report.words import count_words
@@ -167,7 +167,7 @@ def _reported(
 
 
 def _claim(plan: Plan, config: JobConfig, settings: WorkerSettings) -> frozenset[str]:
-    """Make the dataset ours, and say which of its units are done.
+    """Make the dataset ours, keep the new indexes in it, and say which of its units are done.
 
     Raises:
         DatasetError: if it was made under other settings, or a shard of the plan was cut into
@@ -184,6 +184,7 @@ def _claim(plan: Plan, config: JobConfig, settings: WorkerSettings) -> frozenset
             f"{dataset.uri}: these shards have changed since they were annotated: "
             f"{', '.join(stale)}. Point output.dataset at a new place, or put the old shards back"
         )
+    keep_indexes(plan, config)
     return frozenset(record.unit_id for record in records)
 
 

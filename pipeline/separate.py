@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from pipeline.config import JobConfig
 from schemas.errors import ConfigError
-from schemas.records import Shard, ShardKind
+from schemas.records import Shard
 from schemas.tables import TABLES
 from transforms.commit import COMMITS, RUN
+from transforms.shards import INDEX
 from transforms.storage import join_uri, normalize_uri
 
 
@@ -26,10 +27,10 @@ def without_output(shards: Sequence[Shard], config: JobConfig) -> list[Shard]:
     dataset = normalize_uri(config.output.dataset).rstrip("/") + "/"
     if dataset.startswith("s3://") and config.input.s3_endpoint != config.output.s3_endpoint:
         return list(shards)
-    own = tuple(join_uri(dataset, name) + "/" for name in (*TABLES, COMMITS, RUN))
+    own = tuple(join_uri(dataset, name) + "/" for name in (*TABLES, COMMITS, RUN, INDEX))
     kept = [shard for shard in shards if not shard.uri.startswith(own)]
     for shard in kept:
-        if shard.kind is ShardKind.FOLDER and dataset.startswith(shard.uri):
+        if shard.uri.endswith("/") and dataset.startswith(shard.uri):
             raise ConfigError(
                 f"output.dataset = {dataset} lies in the input folder {shard.uri}, which is read "
                 "at any depth; put the dataset beside it"

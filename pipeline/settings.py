@@ -8,7 +8,7 @@ from functools import partial
 from pipeline.config import InputConfig, JobConfig
 from pipeline.fingerprint import Ingredients, fingerprint_of
 from pipeline.model import ResolvedModel, resolve_model
-from pipeline.plan import Plan
+from pipeline.plan import Plan, index_store
 from pipeline.probe_screens import SCENE_MAKERS
 from schemas.codes import QueryKind, Route
 from transforms.ask import AskSettings
@@ -145,6 +145,7 @@ def _load_settings(config: JobConfig, model: ResolvedModel) -> LoadSettings:
         can_enumerate=QueryKind.LOCALIZATION in model.profile.tasks,
         queries=queries,
         s3_endpoint=source.s3,
+        kept=index_store(config),
     )
 
 

@@ -15,6 +15,21 @@ class ShardKind(StrEnum):
     TAR = "tar"
     FOLDER = "folder"
     PARQUET = "parquet"
+    ZIP = "zip"
+    WEBVOYAGER = "webvoyager"
+
+
+@dataclass(frozen=True, slots=True)
+class ShardDefaults:
+    """What a `shard.toml` says of the screens beside and below it.
+
+    Attributes:
+        folder: the part of the shard it speaks of, relative and ending in `/`; empty = all of it.
+        fields: names of sidecar fields and their text, sorted; a screen's own sidecar wins.
+    """
+
+    folder: str
+    fields: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,17 +41,22 @@ class Shard:
         kind: its container.
         byte_size: size of the file (0 for a folder), so that a changed shard is noticed.
         version: ETag on S3, else empty.
+        defaults: what `shard.toml` files say, the deepest folder first.
     """
 
     uri: str
     kind: ShardKind
     byte_size: int = 0
     version: str = ""
+    defaults: tuple[ShardDefaults, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ByteRange:
-    """A named run of bytes: a slice of a tar, or a whole file or object (`offset` None)."""
+    """A named run of bytes: a slice of a file, or a whole file or object (`offset` None).
+
+    In a zip, `offset` is where the entry's own header begins, and `size` its uncompressed length.
+    """
 
     name: str
     offset: int | None
@@ -48,16 +68,22 @@ class Member:
     """One screenshot of a shard: where its bytes and its sidecar's bytes are.
 
     Attributes:
-        name: unique in the shard; the raw name in the container, or `row-<n>` in Parquet.
+        name: unique in the shard; the raw name in the container, or `row-<n>` in Parquet, with
+            `-<i>` behind it where a row holds a list of images.
         image: where the image bytes are.
-        sidecar: where the sidecar's JSON bytes are, or None.
+        sidecar: where the sidecar's bytes are, or None: a JSON file, a record of a metadata file,
+            or the messages of an agent's run.
         row: row number in a Parquet shard, else None.
+        sidecar_row: row number in the metadata file, where that is a Parquet file.
+        flags: what was noticed while listing, sorted, for example `name_cp1252`.
     """
 
     name: str
     image: ByteRange
     sidecar: ByteRange | None = None
     row: int | None = None
+    sidecar_row: int | None = None
+    flags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +192,9 @@ class Provenance:
     url_path: str | None = None
     color_scheme: str | None = None
     device_pixel_ratio: float | None = None
+    source: str | None = None
+    task: str | None = None
+    step: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

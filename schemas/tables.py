@@ -141,9 +141,9 @@ SCREENS = _table(
         _required("screen_id", pa.string(), "SHA-256 of the original image bytes"),
         _required("unit_id", pa.string(), "the unit of work that wrote this row"),
         _required("shard", pa.string(), "URI of the shard"),
-        _required("shard_kind", pa.string(), "tar, folder or parquet"),
+        _required("shard_kind", pa.string(), "tar, zip, folder, webvoyager or parquet"),
         _required("member", pa.string(), "name of the image in the shard"),
-        _field("byte_offset", pa.int64(), "offset of the image bytes in an uncompressed tar"),
+        _field("byte_offset", pa.int64(), "offset of the image in a tar, of its header in a zip"),
         _field("row", pa.int64(), "row in a Parquet shard"),
         _required("byte_size", pa.int64(), "size of the original image bytes"),
         _required("image_format", pa.string(), "PNG, JPEG, WEBP, ..."),
@@ -169,6 +169,9 @@ SCREENS = _table(
         _field("duplicate_of", pa.string(), "shard-uri#member of the first copy of these bytes"),
         _field("perceptual_hash", pa.string(), "PDQ hash, 64 hex digits; null = not asked for"),
         _field("near_duplicate_of", pa.string(), "shard-uri#member of the first look-alike"),
+        _field("source", pa.string(), "where the screen was taken from; null = unknown"),
+        _field("task", pa.string(), "task of the agent that took the screen; no query about it"),
+        _field("step", pa.int32(), "step of that task, from 1"),
     ],
 )
 REJECTS = _table(

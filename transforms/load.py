@@ -13,12 +13,12 @@ from schemas.codes import QueryKind, QueryOrigin, Stage
 from schemas.errors import MemberRejected
 from schemas.geometry import Size, clip_box
 from schemas.ids import sha256_hex
-from schemas.records import Query, Reject, Screen, Truth, Unit
+from schemas.records import Provenance, Query, Reject, Screen, Truth, Unit
 from transforms.blank_truth import without_blank_truth
 from transforms.decode import DecodedImage, ImageSettings, decode_image
 from transforms.prefetch import parallel_flat_map
 from transforms.queries import QueriesFile
-from transforms.shards import RawScreen, read_unit
+from transforms.shards import IndexStore, RawScreen, read_unit
 from transforms.sidecar import Sidecar, parse_sidecar
 from transforms.storage import S3Address
 from transforms.work import Decoded, DecodeEvent, Refused, UnitEnd
@@ -43,6 +43,7 @@ class LoadSettings:
             without a query of their own.
         can_enumerate: whether the profile has a localization task.
         queries: the queries file, or None.
+        kept: kept indexes of the shards, or None.
     """
 
     images: ImageSettings
@@ -50,6 +51,7 @@ class LoadSettings:
     can_enumerate: bool
     queries: QueriesFile | None = None
     s3_endpoint: S3Address = None
+    kept: IndexStore | None = None
 
 
 def read(units: Iterable[Unit], settings: LoadSettings) -> Iterator[RawEvent]:
@@ -59,7 +61,7 @@ def read(units: Iterable[Unit], settings: LoadSettings) -> Iterator[RawEvent]:
             reject = Reject(Stage.PLAN, problem.reason, problem.detail, problem.member)
             is_query = not problem.is_member
             yield Refused(unit, reject, not is_query, is_query, before_screen=is_query)
-        for item in read_unit(unit, settings.s3_endpoint):
+        for item in read_unit(unit, settings.s3_endpoint, settings.kept):
             if isinstance(item, Reject):
                 yield Refused(unit, item, is_member=True)
             else:
@@ -111,7 +113,7 @@ def _screen(
     sidecar: Sidecar,
     settings: LoadSettings,
 ) -> Screen:
-    flags = set(decoded.flags) | set(sidecar.flags)
+    flags = set(decoded.flags) | set(sidecar.flags) | set(raw.member.flags)
     if sidecar.image_size is not None and sidecar.image_size != decoded.size:
         flags.add("sidecar_size_differs")
     asked = _queries(unit, raw, sidecar, settings, decoded.size)
@@ -129,11 +131,17 @@ def _screen(
         image_mode=decoded.image_mode,
         byte_size=len(raw.data),
         orientation=decoded.orientation,
-        provenance=sidecar.provenance,
+        provenance=_with_defaults(sidecar.provenance, raw.defaults),
         queries=queries,
         flags=tuple(sorted(flags)),
         frame_count=decoded.frame_count,
     )
+
+
+def _with_defaults(provenance: Provenance, defaults: tuple[tuple[str, str], ...]) -> Provenance:
+    """What the sidecar says, and where it is silent, what `shard.toml` says."""
+    missing = {name: text for name, text in defaults if getattr(provenance, name) is None}
+    return dataclasses.replace(provenance, **missing) if missing else provenance  # type: ignore[arg-type] # texts all
 
 
 def _queries(

@@ -154,6 +154,9 @@ def _provenance(fields: dict[str, object]) -> Provenance:
         url_path=_text(fields.get("url_path")),
         color_scheme=_text(fields.get("color_scheme")),
         device_pixel_ratio=float(ratio) if _is_number(ratio) else None,  # type: ignore[arg-type] # checked
+        source=_text(fields.get("source")),
+        task=_text(fields.get("task")),
+        step=_step(fields.get("step")),
     )
 
 
@@ -161,6 +164,13 @@ def _text(value: object) -> str | None:
     if isinstance(value, str):
         return clean(value) or None
     return str(value) if _is_number(value) else None
+
+
+def _step(value: object) -> int | None:
+    """A count that the column can hold; JSON knows no limit."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        return None
+    return value if 0 <= value < 2**31 else None
 
 
 def _is_number(value: object) -> bool:

@@ -2,12 +2,15 @@
 
 from transforms.shards.base import RawScreen, ShardIndex
 from transforms.shards.index import index_shard
+from transforms.shards.kept import INDEX, IndexStore
 from transforms.shards.listing import list_shards
-from transforms.shards.read import member_of_row, read_member, read_unit
+from transforms.shards.read import member_of_row, read_member, read_sidecar, read_unit
 from transforms.shards.take import Taken, take_member
 from transforms.shards.units import make_lots, split_units
 
 __all__ = [
+    "INDEX",
+    "IndexStore",
     "RawScreen",
     "ShardIndex",
     "Taken",
@@ -16,6 +19,7 @@ __all__ = [
     "make_lots",
     "member_of_row",
     "read_member",
+    "read_sidecar",
     "read_unit",
     "split_units",
     "take_member",

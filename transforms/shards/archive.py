@@ -1,4 +1,4 @@
-"""A tar shard as a seekable stream of its uncompressed bytes, plain or gzip."""
+"""A tar shard as a seekable stream of its uncompressed bytes: plain, gzip or zstd."""
 
 from __future__ import annotations
 
@@ -6,47 +6,75 @@ import gzip
 import io
 import tarfile
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import BinaryIO, cast
+from typing import Protocol
+
+import zstandard
 
 from schemas.codes import RejectReason
 from schemas.errors import MemberRejected
 from schemas.records import Shard
+from transforms.shards.gzip_stream import GzipStream
+from transforms.shards.zstd_stream import ZstdStream
 from transforms.storage import Storage
-from transforms.storage.base import HEADER_READ_AHEAD, READ_AHEAD
+from transforms.storage.base import READ_AHEAD
 
-STREAM_ERRORS = (EOFError, zlib.error, OSError)
-"""What reading a cut or damaged gzip stream, or a bad disk, raises."""
+STREAM_ERRORS = (EOFError, zlib.error, zstandard.ZstdError, OSError)
+"""What reading a cut or damaged compressed stream, or a bad disk, raises."""
 
-_GZIP = b"\x1f\x8b"
-_OTHER = {b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bzip2", b"\xfd7zXZ": "xz"}
+GZIP_MAGIC = b"\x1f\x8b"
+ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+_OTHER = {b"BZh": "bzip2", b"\xfd7zXZ": "xz"}
 _MAX_HEADER = 16 * 2**20
-_GZIP_SIZE_UNKNOWN = -1
+_SIZE_UNKNOWN = -1
+_PIECE = 2**20
+_MAGIC_BYTES = 6
+
+
+class Stream(Protocol):
+    """Uncompressed bytes by offset."""
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Go to an offset."""
+
+    def tell(self) -> int:
+        """The offset."""
+
+    def read(self, size: int = -1) -> bytes:
+        """Up to `size` bytes; fewer than asked may come before the end."""
+
+    def close(self) -> None:
+        """Give the memory back."""
 
 
 class Archive(io.RawIOBase):
     """The uncompressed bytes of a tar, for `tarfile` and for reading members by offset.
 
     Attributes:
-        compressed: whether going back costs decompressing again from the start.
+        compressed: whether going back costs decompressing again.
+        is_gzip: whether by gzip.
         hit_end: whether a read ever got fewer bytes than it asked for.
     """
 
-    def __init__(self, file: BinaryIO, size: int) -> None:
+    def __init__(self, stream: Stream, size: int = _SIZE_UNKNOWN) -> None:
         super().__init__()
-        self._file = file
+        self._stream = stream
         self._size = size
-        self.compressed = size == _GZIP_SIZE_UNKNOWN
+        self.compressed = size == _SIZE_UNKNOWN
+        self.is_gzip = isinstance(stream, GzipStream)
         self.hit_end = False
+
+    def points(self) -> bytes:
+        """Places seen until now from which reading can start; empty where any offset is one."""
+        stream = self._stream
+        return stream.points() if isinstance(stream, GzipStream | ZstdStream) else b""
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         """Move to an uncompressed offset."""
-        return self._file.seek(offset, whence)
+        return self._stream.seek(offset, whence)
 
     def tell(self) -> int:
         """The uncompressed offset."""
-        return self._file.tell()
+        return self._stream.tell()
 
     def read(self, size: int = -1) -> bytes:
         """Up to `size` bytes of headers.
@@ -56,14 +84,14 @@ class Archive(io.RawIOBase):
         """
         if not 0 <= size <= _MAX_HEADER:
             raise tarfile.ReadError(f"a header of {size} bytes")
-        data = self._file.read(size)
+        data = self._whole(size)
         self.hit_end |= len(data) < size
         return data
 
     def slice(self, offset: int, size: int) -> bytes:
         """`size` bytes at an uncompressed offset, fewer where the archive ends."""
-        self._file.seek(offset)
-        return self._file.read(size)
+        self._stream.seek(offset)
+        return self._whole(size)
 
     def holds(self, end: int) -> bool:
         """Whether the archive is at least `end` bytes long."""
@@ -74,31 +102,71 @@ class Archive(io.RawIOBase):
         except EOFError:
             return False
 
+    def close(self) -> None:
+        """Give the stream's memory back."""
+        if not self.closed:
+            self._stream.close()
+        super().close()
 
-@contextmanager
-def open_archive(shard: Shard, storage: Storage, read_ahead: int = READ_AHEAD) -> Iterator[Archive]:
+    def _whole(self, size: int) -> bytes:
+        """Read on until there are `size` bytes or no more."""
+        data = self._stream.read(size)
+        if len(data) in {0, size}:
+            return data
+        pieces, missing = [data], size - len(data)
+        while missing and (data := self._stream.read(missing)):
+            pieces.append(data)
+            missing -= len(data)
+        return b"".join(pieces)
+
+
+def open_archive(
+    shard: Shard, storage: Storage, read_ahead: int = READ_AHEAD, points: bytes = b""
+) -> Archive:
     """The archive of a tar shard; compression is told by its first bytes, not by its name.
 
     Args:
         shard: the tar.
         storage: where it is.
         read_ahead: bytes fetched at once from a remote, uncompressed tar.
+        points: of an earlier archive of the very same bytes.
 
     Raises:
         MemberRejected: SHARD_UNREADABLE if the compression is one that is not read.
     """
-    with storage.open(shard.uri, shard.version, HEADER_READ_AHEAD) as probe:
-        magic = probe.read(6)
+    magic = storage.read_range(shard.uri, 0, _MAGIC_BYTES, shard.version)
     other = next((name for start, name in _OTHER.items() if magic.startswith(start)), None)
     if other:
-        detail = f"{other}-compressed; decompress it, or use gzip"
+        detail = f"{other}-compressed; decompress it, or use gzip or zstd"
         raise MemberRejected(RejectReason.SHARD_UNREADABLE, detail)
-    zipped = magic.startswith(_GZIP)
-    with storage.open(shard.uri, shard.version, READ_AHEAD if zipped else read_ahead) as file:
-        if not zipped:
-            size = file.seek(0, io.SEEK_END)
-            file.seek(0)
-            yield Archive(file, size)
-            return
-        with gzip.GzipFile(fileobj=file) as plain:
-            yield Archive(cast("BinaryIO", plain), _GZIP_SIZE_UNKNOWN)
+    if magic.startswith(GZIP_MAGIC):
+        file = storage.open(shard.uri, shard.version, READ_AHEAD)
+        return Archive(GzipStream(file, shard.byte_size, points))
+    if magic.startswith(ZSTD_MAGIC):
+        file = storage.open(shard.uri, shard.version, READ_AHEAD)
+        return Archive(ZstdStream(file, points))
+    file = storage.open(shard.uri, shard.version, read_ahead)
+    size = file.seek(0, io.SEEK_END)
+    file.seek(0)
+    return Archive(file, size)
+
+
+def gzip_damage(shard: Shard, storage: Storage) -> Exception | None:
+    """What is wrong with a gzip shard, in the words of the standard library.
+
+    `indexed_gzip` does not tell a cut stream from a damaged one, and the difference is what the
+    person with the shard wants to know. It costs reading the shard up to the damage once more.
+    """
+    try:
+        with storage.open(shard.uri, shard.version) as file, gzip.GzipFile(fileobj=file) as plain:
+            while plain.read(_PIECE):
+                pass
+    except STREAM_ERRORS as error:
+        return error
+    return None
+
+
+def is_compressed(shard: Shard, storage: Storage) -> bool:
+    """Whether the shard's first bytes are those of gzip or zstd."""
+    magic = storage.read_range(shard.uri, 0, _MAGIC_BYTES, shard.version)
+    return magic.startswith((GZIP_MAGIC, ZSTD_MAGIC))

@@ -7,14 +7,14 @@ from collections.abc import Iterable
 
 from schemas.codes import RejectReason
 from schemas.records import ByteRange, Member, Problem
-from transforms.shards.base import ShardIndex
+from transforms.shards.base import Entry, ShardIndex
 from transforms.shards.names import is_image, is_sidecar, sidecar_keys, suffix
 
 MAX_MEMBER_BYTES = 2**30
 """Files above 1 GiB are refused before they are read: no screenshot is that large."""
 
 
-def pair_members(entries: Iterable[ByteRange], problems: Iterable[Problem] = ()) -> ShardIndex:
+def pair_members(entries: Iterable[Entry], problems: Iterable[Problem] = ()) -> ShardIndex:
     """Images joined with their sidecars (`sidecar_keys` has the rule).
 
     Members keep the order of `entries`. Of two entries with one name the first wins. A sidecar may
@@ -24,26 +24,27 @@ def pair_members(entries: Iterable[ByteRange], problems: Iterable[Problem] = ())
         entries: every file of the shard that is not to be ignored.
         problems: found before; they come first in the result.
     """
-    images: dict[str, ByteRange] = {}
-    sidecars: dict[str, ByteRange] = {}
+    images: dict[str, Entry] = {}
+    sidecars: dict[str, Entry] = {}
     found = list(problems)
     for entry in entries:
-        group = images if is_image(entry.name) else sidecars
-        refusal = _refusal(entry, group)
+        name = entry.span.name
+        group = images if is_image(name) else sidecars
+        refusal = _refusal(entry.span, group)
         if refusal:
-            found.append(Problem(entry.name, *refusal))
+            found.append(Problem(name, *refusal))
         else:
-            group[entry.name] = entry
+            group[name] = entry
     members, orphans = _join(images, sidecars)
     return ShardIndex(members, (*found, *orphans))
 
 
-def _refusal(entry: ByteRange, group: dict[str, ByteRange]) -> tuple[RejectReason, str] | None:
+def _refusal(entry: ByteRange, group: dict[str, Entry]) -> tuple[RejectReason, str] | None:
     if not is_image(entry.name) and not is_sidecar(entry.name):
         kind = suffix(entry.name) or "no suffix"
         return RejectReason.MEMBER_UNSUPPORTED, f"neither an image nor a JSON sidecar ({kind})"
     if entry.name in group:
-        first = group[entry.name]
+        first = group[entry.name].span
         sizes = f"{first.size} bytes, then {entry.size} bytes"
         return RejectReason.MEMBER_DUPLICATE, f"name occurs twice ({sizes}); the first is used"
     if entry.size > MAX_MEMBER_BYTES:
@@ -52,7 +53,7 @@ def _refusal(entry: ByteRange, group: dict[str, ByteRange]) -> tuple[RejectReaso
 
 
 def _join(
-    images: dict[str, ByteRange], sidecars: dict[str, ByteRange]
+    images: dict[str, Entry], sidecars: dict[str, Entry]
 ) -> tuple[tuple[Member, ...], tuple[Problem, ...]]:
     """Members, and a problem for each sidecar that no image claims.
 
@@ -69,7 +70,8 @@ def _join(
         hits = [exact.get(k) or composed.get(n) for k, n in zip(keys, normal, strict=True)]
         hit = next((hit for hit in hits if hit), None)
         claimed |= {hit} if hit else set()
-        members.append(Member(name, image, sidecars[hit] if hit else None))
+        sidecar = sidecars[hit].span if hit else None
+        members.append(Member(name, image.span, sidecar, flags=image.flags))
     orphans = [
         Problem(name, RejectReason.SIDECAR_ORPHAN, "no image of this name")
         for name in sidecars

@@ -18,10 +18,14 @@ IMAGE_SUFFIXES = frozenset(
     }
 )
 SIDECAR_SUFFIX = ".json"
-TAR_SUFFIXES = (".tar", ".tar.gz", ".tgz")
+TAR_SUFFIXES = (".tar", ".tar.gz", ".tgz", ".tar.zst", ".tar.zstd", ".tzst")
 PARQUET_SUFFIXES = (".parquet", ".pq")
+ZIP_SUFFIX = ".zip"
+DEFAULTS_NAME = "shard.toml"
+MESSAGES_NAME = "interact_messages.json"
+_METADATA_SUFFIXES = (".jsonl", ".csv", ".parquet")
 
-_IGNORED_NAMES = frozenset({"thumbs.db", "desktop.ini", "_success"})
+_IGNORED_NAMES = frozenset({"thumbs.db", "desktop.ini", "_success", DEFAULTS_NAME})
 _IGNORED_FOLDER = "__MACOSX"
 
 
@@ -29,7 +33,8 @@ def is_ignored(name: str) -> bool:
     """Whether `name` is litter of an operating system or of a job, never a screenshot.
 
     Hidden files and folders (with them `.DS_Store` and the AppleDouble `._name`), `__MACOSX/`,
-    `Thumbs.db`, `desktop.ini` and `_SUCCESS`.
+    `Thumbs.db`, `desktop.ini` and `_SUCCESS`; and `shard.toml`, which is read where it lies beside
+    a shard or in a folder of images, and means nothing inside a tar or a zip.
     """
     parts = [part for part in name.split("/") if part not in {"", ".", ".."}]
     hidden = any(part.startswith(".") or part == _IGNORED_FOLDER for part in parts)
@@ -52,8 +57,24 @@ def is_sidecar(name: str) -> bool:
 
 
 def is_shard_file(name: str) -> bool:
-    """Whether `name` is a tar or a Parquet file."""
-    return name.lower().endswith(TAR_SUFFIXES + PARQUET_SUFFIXES)
+    """Whether `name` is a tar, a zip or a Parquet file."""
+    return name.lower().endswith((*TAR_SUFFIXES, *PARQUET_SUFFIXES, ZIP_SUFFIX))
+
+
+def is_metadata(name: str) -> bool:
+    """Whether `name` is a table about the images of a folder: `metadata*.jsonl|csv|parquet`."""
+    base = base_name(name).lower()
+    return base.startswith("metadata") and base.endswith(_METADATA_SUFFIXES)
+
+
+def base_name(name: str) -> str:
+    """`name` without its folders."""
+    return name.rpartition("/")[2]
+
+
+def folder_of(name: str) -> str:
+    """The folders of `name`, ending in `/`; empty where it has none."""
+    return name[: len(name) - len(base_name(name))]
 
 
 def sidecar_keys(image: str) -> tuple[str, ...]:
@@ -70,18 +91,18 @@ def sidecar_keys(image: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(folder + slash + name for name in names))
 
 
-def readable_name(raw: str) -> tuple[str, bool]:
-    """`raw` as valid Unicode, and whether it had to be decoded again.
+def readable_name(raw: str) -> tuple[str, tuple[str, ...]]:
+    """`raw` as valid Unicode, and a flag where it had to be decoded again.
 
-    Names that are not UTF-8 reach us with surrogate escapes. They are read as Windows-1252, and
-    as Latin-1 where that has no such byte.
+    Names that are not UTF-8 reach us with surrogate escapes. They are read as Windows-1252
+    (`name_cp1252`), and as Latin-1 where that has no such byte (`name_latin1`).
     """
     try:
         raw.encode()
     except UnicodeEncodeError:
         octets = raw.encode("utf-8", "surrogateescape")
         try:
-            return octets.decode("cp1252"), True
+            return octets.decode("cp1252"), ("name_cp1252",)
         except UnicodeDecodeError:
-            return octets.decode("latin-1"), True
-    return raw, False
+            return octets.decode("latin-1"), ("name_latin1",)
+    return raw, ()

@@ -14,31 +14,36 @@ from schemas.errors import MemberRejected
 from transforms.source_text import decode_text
 from transforms.storage import ObjectDeniedError, ObjectMissingError, Storage, join_uri, parent_uri
 
-_IMAGE_NAMES = ("image", "bytes")
+_IMAGE_NAMES = ("image", "images", "bytes")
 _SIDECAR_NAMES = ("json", "sidecar")
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Names of the columns that are read."""
+    """Names of the columns that are read.
+
+    Attributes:
+        lists: whether a row holds a list of images.
+    """
 
     image: str
     sidecar: str | None
+    lists: bool = False
 
 
 def find_columns(schema: pa.Schema) -> Columns:
-    """The image column: `image`, else `bytes`, else the first struct, else the first binary one.
+    """The image column: `image`, `images` or `bytes`, else the first struct, else the first binary.
 
     Images are binary of any Arrow kind, dictionary-encoded too, or a struct with a binary field
-    `bytes` (and mostly a `path`), as Hugging Face `datasets` writes them. The sidecar is `json` or
-    `sidecar`: text, binary or a struct.
+    `bytes` (and mostly a `path`), as Hugging Face `datasets` writes them, or a list of either. The
+    sidecar is `json` or `sidecar`: text, binary or a struct.
 
     Raises:
         MemberRejected: SHARD_UNREADABLE, naming the columns there are, or one that occurs twice.
     """
     sidecar = next((name for name in _SIDECAR_NAMES if _is_sidecar(schema, name)), None)
     usable = [f for f in schema if f.name not in _SIDECAR_NAMES and _is_image(f.type)]
-    usable.sort(key=lambda field: (_rank(field.name), not pt.is_struct(field.type)))
+    usable.sort(key=lambda field: (_rank(field.name), not pt.is_struct(_inner(field.type))))
     if not usable:
         there = ", ".join(f"{field.name}: {field.type}" for field in schema)
         detail = f"no column of image bytes or struct<bytes, path>; there are: {there}"
@@ -47,7 +52,7 @@ def find_columns(schema: pa.Schema) -> Columns:
         if schema.names.count(name) > 1:
             detail = f"there are several columns `{name}`, and nothing says which is meant"
             raise MemberRejected(RejectReason.SHARD_UNREADABLE, detail)
-    return Columns(usable[0].name, sidecar)
+    return Columns(usable[0].name, sidecar, is_list(usable[0].type))
 
 
 def image_bytes(value: pa.Scalar, shard_uri: str, storage: Storage) -> bytes:
@@ -96,7 +101,7 @@ def _plain(value: pa.Scalar) -> _Plain:
     if pt.is_struct(kind):
         items = ((name, _plain(value[i])) for i, name in enumerate(kind.names))
         return {name: item for name, item in items if item is not None}
-    if pt.is_list(kind) or pt.is_large_list(kind) or pt.is_fixed_size_list(kind):
+    if is_list(kind):
         return [_plain(item) for item in value]
     if pt.is_boolean(kind) or pt.is_integer(kind) or pt.is_floating(kind):
         number: float = value.as_py()
@@ -110,6 +115,15 @@ def _text(value: pa.Scalar) -> str | None:
         return None
     text, _ = decode_text(bytes(value.as_buffer()))
     return text
+
+
+def is_list(kind: pa.DataType) -> bool:
+    """Whether a type is a list of any kind."""
+    return bool(pt.is_list(kind) or pt.is_large_list(kind) or pt.is_fixed_size_list(kind))
+
+
+def _inner(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if is_list(kind) else kind
 
 
 def _rank(name: str) -> int:
@@ -127,6 +141,7 @@ def _is_binary(kind: pa.DataType) -> bool:
 
 
 def _is_image(kind: pa.DataType) -> bool:
+    kind = _inner(kind)
     if pt.is_struct(kind):
         return bool(kind.get_field_index("bytes") >= 0 and _is_binary(kind.field("bytes").type))
     return _is_binary(kind)

@@ -17,6 +17,7 @@ from transforms.shards.index import index_shard
 from transforms.shards.listing import list_shards
 from transforms.shards.names import readable_name
 from transforms.shards.read import read_unit
+from transforms.shards.zip_archive import entry_name
 from transforms.storage import S3Address, Storage, join_uri, storage_for
 
 _ARCHIVE_ERRORS = (tarfile.TarError, zipfile.BadZipFile, OSError, EOFError, ValueError)
@@ -108,5 +109,5 @@ def _in_tar(shard: Shard, name: str, storage: Storage) -> Iterator[Taken]:
 def _in_zip(shard: Shard, name: str, storage: Storage) -> Iterator[Taken]:
     with storage.open(shard.uri, shard.version) as file, zipfile.ZipFile(file) as archive:
         for info in archive.infolist():
-            if info.filename == name:
+            if entry_name(info)[0] == name:
                 yield Taken(archive.read(info))

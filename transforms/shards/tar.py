@@ -1,28 +1,35 @@
-"""WebDataset tars, plain or gzip: indexed by headers alone, members read by offset.
+"""WebDataset tars, plain, gzip or zstd: indexed by headers alone, members read by offset.
 
-Offsets are into the uncompressed archive. In a gzip tar reaching one costs decompressing all that
-comes before, so a unit is then read in one pass, holding its members in memory.
+Offsets are into the uncompressed archive. In a compressed tar reaching one costs decompressing from
+the last place that reading can start from, so a unit is read in one pass, and the next one goes on
+where it ended.
 """
 
 from __future__ import annotations
 
 import tarfile
-from collections.abc import Callable, Iterator
-from typing import BinaryIO, Protocol, TypeAlias, cast
+from collections.abc import Iterator
+from typing import BinaryIO, Protocol, cast
 
 from schemas.codes import RejectReason, Stage
 from schemas.errors import MemberRejected
 from schemas.records import ByteRange, Member, Problem, Reject, Shard, Unit
-from transforms.shards.archive import STREAM_ERRORS, Archive, open_archive
-from transforms.shards.base import RawScreen, ShardIndex
+from transforms.shards.archive import (
+    STREAM_ERRORS,
+    Archive,
+    gzip_damage,
+    is_compressed,
+    open_archive,
+)
+from transforms.shards.base import Entry, RawScreen, ShardIndex, Source
 from transforms.shards.members import pair_members
 from transforms.shards.names import is_ignored, readable_name
+from transforms.shards.tar_pass import one_pass, slice_of
 from transforms.storage import Storage
 from transforms.storage.base import HEADER_READ_AHEAD, READ_AHEAD
 
 _BLOCK = 512
 _WALK_ERRORS = (*STREAM_ERRORS, tarfile.TarError, ValueError, OverflowError, RecursionError)
-_Fetch: TypeAlias = "Callable[[ByteRange], bytes]"
 
 
 class _Members(Protocol):
@@ -39,54 +46,62 @@ def index_tar(shard: Shard, storage: Storage) -> ShardIndex:
     """
     if shard.byte_size == 0:
         return ShardIndex((), (Problem(None, RejectReason.SHARD_EMPTY, "0 bytes"),))
-    entries: list[ByteRange] = []
+    entries: list[Entry] = []
     problems: list[Problem] = []
+    points = b""
     try:
         with open_archive(shard, storage, HEADER_READ_AHEAD) as archive:
-            for item in _walk(archive):
+            for item in _walk(archive, shard, storage):
                 if isinstance(item, Problem):
                     problems.append(item)
                 else:
                     entries.append(item)
+            points = archive.points()
     except MemberRejected as error:
         problems.append(Problem(None, error.reason, error.detail))
     except STREAM_ERRORS as error:
         detail = f"not a readable tar: {error}"
         problems.append(Problem(None, RejectReason.SHARD_UNREADABLE, detail))
-    return pair_members(entries, problems)
+    return pair_members(entries, problems).read_through(points)
 
 
-def read_tar(unit: Unit, storage: Storage) -> Iterator[RawScreen | Reject]:
+def read_tar(unit: Unit, source: Source) -> Iterator[RawScreen | Reject]:
     """One item for each member of the unit, in order."""
-    with open_archive(unit.shard, storage, _extent(unit.members)) as archive:
-        fetch = _read_ahead(archive, unit.members) if archive.compressed else _slicer(archive)
+    if is_compressed(source.shard, source.storage):
+        yield from one_pass(unit.members, source)
+        return
+    with _open(source, _extent(unit.members)) as archive:
         for member in unit.members:
             try:
-                yield _raw(member, fetch)
+                yield _raw(member, archive)
             except MemberRejected as error:
-                reason = error.reason
-                yield Reject(Stage.READ, reason, error.detail, member.name)
+                yield Reject(Stage.READ, error.reason, error.detail, member.name)
 
 
-def _raw(member: Member, fetch: _Fetch) -> RawScreen:
-    """Image and sidecar, whichever lies first in the archive first: going back costs a request."""
-    spans = [span for span in (member.image, member.sidecar) if span]
-    data = {span: fetch(span) for span in sorted(spans, key=lambda span: span.offset or 0)}
-    sidecar = data[member.sidecar] if member.sidecar else None
-    return RawScreen(member, data[member.image], sidecar)
-
-
-def read_tar_member(shard: Shard, member: Member, storage: Storage) -> bytes:
-    """The image bytes of one member.
+def read_tar_member(source: Source, span: ByteRange) -> bytes:
+    """The bytes of one file in the archive.
 
     Raises:
         MemberRejected: if the archive is cut or damaged there.
     """
-    with open_archive(shard, storage, member.image.size or 1) as archive:
-        return _slicer(archive)(member.image)
+    with _open(source, span.size or 1) as archive:
+        return slice_of(archive, span)
 
 
-def _walk(archive: Archive) -> Iterator[ByteRange | Problem]:
+def _open(source: Source, read_ahead: int) -> Archive:
+    return open_archive(source.shard, source.storage, read_ahead, source.points)
+
+
+def _raw(member: Member, archive: Archive) -> RawScreen:
+    """Image and sidecar, whichever lies first in the archive first: going back costs a request."""
+    spans = [span for span in (member.image, member.sidecar) if span]
+    ordered = sorted(spans, key=lambda span: span.offset or 0)
+    data = {span: slice_of(archive, span) for span in ordered}
+    sidecar = data[member.sidecar] if member.sidecar else None
+    return RawScreen(member, data[member.image], sidecar)
+
+
+def _walk(archive: Archive, shard: Shard, storage: Storage) -> Iterator[Entry | Problem]:
     """Every wanted file, and a last problem where the archive does not end as it should."""
     last = None
     try:
@@ -105,7 +120,8 @@ def _walk(archive: Archive) -> Iterator[ByteRange | Problem]:
                 return
         yield from _check_end(archive, tar.offset)
     except _WALK_ERRORS as error:
-        yield _damage(archive, last, error)
+        known = gzip_damage(shard, storage) if archive.is_gzip else None
+        yield _damage(archive, last, known or error)
 
 
 def _forget(tar: tarfile.TarFile) -> None:
@@ -117,8 +133,8 @@ def _stored(info: tarfile.TarInfo) -> int:
     return info.size if info.isreg() and not info.issparse() else 0
 
 
-def _entry(info: tarfile.TarInfo, *, whole: bool) -> ByteRange | Problem | None:
-    name, _ = readable_name(info.name)
+def _entry(info: tarfile.TarInfo, *, whole: bool) -> Entry | Problem | None:
+    name, flags = readable_name(info.name)
     if not whole:
         detail = f"cut inside this member of {info.size} bytes; whatever followed is lost"
         return Problem(name, RejectReason.SHARD_TRUNCATED, detail)
@@ -127,7 +143,7 @@ def _entry(info: tarfile.TarInfo, *, whole: bool) -> ByteRange | Problem | None:
     if not info.isreg() or info.issparse():
         kind = "a sparse file" if info.issparse() else "a link or device"
         return Problem(name, RejectReason.MEMBER_UNSUPPORTED, f"{kind}, not a file with content")
-    return ByteRange(name, info.offset_data, info.size)
+    return Entry(ByteRange(name, info.offset_data, info.size), flags)
 
 
 def _check_end(archive: Archive, offset: int) -> Iterator[Problem]:
@@ -150,44 +166,9 @@ def _damage(archive: Archive, last: int | None, error: BaseException) -> Problem
     return Problem(None, reason, f"{what}{where}: {error}")
 
 
-def _slicer(archive: Archive) -> _Fetch:
-    def fetch(span: ByteRange) -> bytes:
-        try:
-            data = archive.slice(span.offset or 0, span.size)
-        except STREAM_ERRORS as error:
-            detail = f"{span.name}: {type(error).__name__}: {error}"
-            raise MemberRejected(RejectReason.MEMBER_UNREADABLE, detail) from error
-        if len(data) < span.size:
-            detail = f"{span.name}: {len(data)} of {span.size} bytes, the archive is shorter"
-            raise MemberRejected(RejectReason.SHARD_CHANGED, detail)
-        return data
-
-    return fetch
-
-
 def _extent(members: tuple[Member, ...]) -> int:
     """Read-ahead for a unit: from its first byte to its last, so that no neighbour is fetched."""
     spans = [span for member in members for span in (member.image, member.sidecar) if span]
     starts = [span.offset or 0 for span in spans]
     end = max((span.offset or 0) + span.size for span in spans)
     return max(1, min(READ_AHEAD, end - min(starts)))
-
-
-def _read_ahead(archive: Archive, members: tuple[Member, ...]) -> _Fetch:
-    """Everything the members need, in one pass from front to back."""
-    spans = {span for member in members for span in (member.image, member.sidecar) if span}
-    slice_of = _slicer(archive)
-    held: dict[ByteRange, bytes | MemberRejected] = {}
-    for span in sorted(spans, key=lambda span: span.offset or 0):
-        try:
-            held[span] = slice_of(span)
-        except MemberRejected as error:
-            held[span] = error
-
-    def fetch(span: ByteRange) -> bytes:
-        data = held[span]
-        if isinstance(data, MemberRejected):
-            raise data
-        return data
-
-    return fetch

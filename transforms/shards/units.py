@@ -44,4 +44,6 @@ def _unit_id(shard: Shard, members: tuple[Member, ...], problems: tuple[Problem,
         [m.name, m.image.size, m.sidecar.size if m.sidecar else -1] for m in members
     ]
     found: list[Json] = [[problem.member, problem.reason.value] for problem in problems]
-    return content_id([shard.uri, shard.version, whole, names, found])
+    content: list[Json] = [shard.uri, shard.version, whole, names, found]
+    said: list[Json] = [[d.folder, [list(field) for field in d.fields]] for d in shard.defaults]
+    return content_id([*content, said] if said else content)

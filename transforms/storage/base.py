@@ -39,11 +39,13 @@ class ObjectStat:
         uri: absolute local path or `s3://bucket/key`, raw: no percent-encoding.
         size: bytes.
         version: ETag on S3, as the server writes it; empty on a local disk.
+        modified: when a local file was last written, ns since 1970; 0 on S3.
     """
 
     uri: str
     size: int
     version: str = ""
+    modified: int = 0
 
 
 @dataclass(frozen=True, slots=True)

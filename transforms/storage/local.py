@@ -54,7 +54,7 @@ class LocalStorage:
             status = _path(uri).stat()
         if not stat_module.S_ISREG(status.st_mode):
             raise ObjectMissingError(f"{uri}: not a regular file")
-        return ObjectStat(uri, status.st_size)
+        return ObjectStat(uri, status.st_size, modified=status.st_mtime_ns)
 
     def exists(self, uri: str) -> bool:
         """Whether there is a regular file."""

@@ -92,7 +92,7 @@ def test_a_pattern_that_matches_nothing_says_what_is_near(
 
 def test_a_text_file_is_no_shard(root: Path) -> None:
     write(root / "nota.txt", b"hola")
-    with pytest.raises(InputError, match="neither a tar nor a Parquet"):
+    with pytest.raises(InputError, match="neither a tar nor a zip nor a Parquet"):
         list_shards([f"{root}/nota.txt"])
 
 

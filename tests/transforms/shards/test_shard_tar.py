@@ -166,7 +166,7 @@ def test_latin1_names_become_unicode(tmp_path: Path) -> None:
         (b"", RejectReason.SHARD_EMPTY),
         (bytes(10240), RejectReason.SHARD_EMPTY),
         (b"<html>403 Forbidden</html>" * 60, RejectReason.SHARD_UNREADABLE),
-        (b"\x28\xb5\x2f\xfd" + bytes(600), RejectReason.SHARD_UNREADABLE),
+        (b"\x28\xb5\x2f\xfd" + b"\xff" * 600, RejectReason.SHARD_UNREADABLE),
     ],
 )
 def test_a_shard_without_members_is_one_unit_with_one_problem(

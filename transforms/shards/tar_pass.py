@@ -1,0 +1,87 @@
+"""The members of a unit of a compressed tar, in one pass from front to back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from schemas.codes import RejectReason, Stage
+from schemas.errors import MemberRejected
+from schemas.records import ByteRange, Member, Reject
+from transforms.shards.archive import STREAM_ERRORS, Archive, open_archive
+from transforms.shards.base import RawScreen, Source
+from transforms.shards.held import BENCH
+
+_NEAR = 4 * 2**20
+"""How far from its image a sidecar may lie to be read in the same pass: what is held meanwhile."""
+
+
+def slice_of(archive: Archive, span: ByteRange) -> bytes:
+    """The bytes of one file of the archive.
+
+    Raises:
+        MemberRejected: if the archive is cut or damaged there.
+    """
+    try:
+        data = archive.slice(span.offset or 0, span.size)
+    except STREAM_ERRORS as error:
+        detail = f"{span.name}: {type(error).__name__}: {error}"
+        raise MemberRejected(RejectReason.MEMBER_UNREADABLE, detail) from error
+    if len(data) < span.size:
+        detail = f"{span.name}: {len(data)} of {span.size} bytes, the archive is shorter"
+        raise MemberRejected(RejectReason.SHARD_CHANGED, detail)
+    return data
+
+
+def one_pass(members: tuple[Member, ...], source: Source) -> Iterator[RawScreen | Reject]:
+    """One item for each member, in order, holding few of them at a time.
+
+    Sidecars that lie far from their images are read first, by a reader of their own: a tar may have
+    all its images, then all its sidecars.
+    """
+    far = [m.sidecar for m in members if m.sidecar and not _is_near(m.image, m.sidecar)]
+    held = dict(_read(far, source))
+    near = [m.image for m in members]
+    near += [m.sidecar for m in members if m.sidecar and m.sidecar not in held]
+    stream = _read(near, source)
+    for member in members:
+        wanted = [span for span in (member.image, member.sidecar) if span]
+        while any(span not in held for span in wanted):
+            span, data = next(stream)
+            held[span] = data
+        yield _screen(member, held)
+        held.pop(member.image)
+    next(stream, None)  # nothing is left, but only now is its reader free for the next unit
+
+
+def _screen(member: Member, held: dict[ByteRange, bytes | MemberRejected]) -> RawScreen | Reject:
+    image = held[member.image]
+    sidecar = held[member.sidecar] if member.sidecar else None
+    for data in (image, sidecar):
+        if isinstance(data, MemberRejected):
+            return Reject(Stage.READ, data.reason, data.detail, member.name)
+    return RawScreen(member, image, sidecar)  # type: ignore[arg-type] # rejects were returned
+
+
+def _is_near(image: ByteRange, sidecar: ByteRange) -> bool:
+    first, second = sorted((image, sidecar), key=lambda span: span.offset or 0)
+    return (second.offset or 0) - (first.offset or 0) - first.size <= _NEAR
+
+
+def _read(
+    spans: list[ByteRange], source: Source
+) -> Iterator[tuple[ByteRange, bytes | MemberRejected]]:
+    """Each span once, by offset; the open archive is left for whoever goes on from there."""
+    ordered = sorted(set(spans), key=lambda span: span.offset or 0)
+    if not ordered:
+        return
+    first = ordered[0].offset or 0
+    with BENCH.lend(f"tar\n{source.state}", first, lambda: _open(source)) as archive:
+        for span in ordered:
+            try:
+                yield span, slice_of(archive, span)
+            except MemberRejected as error:
+                yield span, error
+
+
+def _open(source: Source) -> Archive:
+    return open_archive(source.shard, source.storage, points=source.points)
