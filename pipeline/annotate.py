@@ -35,6 +35,8 @@ def annotate_lot(lot: Lot, settings: WorkerSettings) -> Iterator[CommitRecord]:
         EngineError: if the engine cannot start or go on.
         StorageError: if a part cannot be written.
     """
+    if stop_requested():
+        return  # before minutes go into an engine that nobody waits for
     held = hold_engine(settings.engine_factory)
     writer = settings.writer
     with ThreadPoolExecutor(settings.decode_threads, "pantalla-decode") as pool:

@@ -93,6 +93,15 @@ class Progress:
             self._spoke = self.clock()
             self._say(self._line())
 
+    def tick(self, text: str) -> None:
+        """Say what is being waited for, where nothing else was said for a while.
+
+        A terminal shows time passing by itself. Called from another thread than the rest.
+        """
+        if self._bar is None and self._began and self.clock() - self._spoke >= LINE_SECONDS:
+            self._spoke = self.clock()
+            self._say(f"{self._line()}; {text}")
+
     def status(self, text: str) -> None:
         """Say what is being done, for example `starting vLLM`."""
         if self._bar is not None and self._task is not None:

@@ -10,10 +10,13 @@ from datetime import UTC, datetime
 
 from pipeline.announce import listening
 from pipeline.asked import forget_asked
+from pipeline.attend import attend
 from pipeline.config import JobConfig, LimitsConfig
 from pipeline.dataset import Dataset, open_dataset
 from pipeline.exits import exit_status
 from pipeline.fingerprint import claim_dataset
+from pipeline.heartbeat import Heartbeat, Phase, heartbeat_uri
+from pipeline.observer import Observer
 from pipeline.partition import Partition
 from pipeline.plan import Plan, keep_indexes, make_plan
 from pipeline.proof import missing_units, planned_records, prove
@@ -22,30 +25,14 @@ from pipeline.report.words import count_words
 from pipeline.report.write import Report, write_report
 from pipeline.review_samples import REVIEWED
 from pipeline.settings import WorkerSettings, worker_settings
-from pipeline.stopping import stop_signal, stoppable
+from pipeline.stopping import interruptible, stop_signal, stoppable
 from schemas.commits import CommitRecord
-from schemas.errors import DatasetError, LabelStudioError
+from schemas.errors import DatasetError, LabelStudioError, StoppedError
 from transforms.engines.base import EngineFactory
 from transforms.engines.holder import release_engine
 from transforms.profiles.load import load_profile
 
 log = logging.getLogger(__name__)
-
-
-class Observer:
-    """Told what a run is doing; the command line shows it, tests ignore it."""
-
-    def status(self, text: str) -> None:
-        """A step begins."""
-
-    def start(self, plan: Plan, done_units: int) -> None:
-        """The work is known: the whole plan, of which `done_units` units are committed."""
-
-    def advance(self, record: CommitRecord) -> None:
-        """One more unit is committed."""
-
-    def finish(self) -> None:
-        """No more units will come."""
 
 
 Push = Callable[[Dataset, JobConfig], PushOutcome]
@@ -90,24 +77,37 @@ def run_job(
     Raises:
         PantallaError: wrong settings or input before any model is loaded; later `EngineError` if
             the engine cannot be kept alive, `CountMismatchError` if something was lost.
+        StoppedError: if a signal came before there was anything to report.
     """
     watch, clock = observer or Observer(), _Clock()
-    watch.status("Listing what there is to read")
-    plan = make_plan(config)
-    settings = worker_settings(config, plan, engine_factory)
-    _check_flags(beam_arguments)
-    done = _claim(plan, config, settings)
-    part = plan.part(partition)
-    with stoppable():
-        _annotate(part, done, config, settings, beam_arguments, watch)
-        signal = stop_signal()
-    records, pushed = planned_records(part, _dataset(config), done), None
-    if signal is None:
-        prove(part, records)
-        pushed = _push(push, config, watch) if partition is None else _others(plan, config)
-    stats = clock.stats(records, settings.model.name, pushed)
-    watch.status("Writing the report")
-    return _end(config, _reported(config, partition, records), partition, stats, signal)
+    with stoppable(config.run.grace_seconds):
+        with interruptible("listing what there is to read"):
+            watch.status("Listing what there is to read")
+            plan = make_plan(config)
+            settings = worker_settings(config, plan, engine_factory)
+            _check_flags(beam_arguments)
+            done = _claim(plan, config, settings)
+        part = plan.part(partition)
+        with _heartbeat(config, partition, watch) as beat:
+            _annotate(part, done, config, settings, beam_arguments, beat)
+            records, pushed = planned_records(part, _dataset(config), done), None
+            if stop_signal() is None:
+                prove(part, records)
+                beat.enter(Phase.PUSH)
+                pushed = _push(push, config, beat) if partition is None else _others(plan, config)
+            stats = clock.stats(records, settings.model.name, pushed)
+            beat.enter(Phase.REPORT)
+            beat.status("Writing the report")
+            dataset = _reported(config, partition, records)
+            outcome = _end(config, dataset, partition, stats, stop_signal())
+            beat.ends_with(outcome.exit_code)
+    return outcome
+
+
+def _heartbeat(config: JobConfig, partition: Partition | None, watch: Observer) -> Heartbeat:
+    """Begins only now that the dataset is ours: a refused job leaves no trace in it."""
+    uri = config.run.heartbeat or heartbeat_uri(config.output.dataset, partition)
+    return Heartbeat(uri, config.output.s3_endpoint, config.run.heartbeat_seconds, watch, partition)
 
 
 def _end(
@@ -194,25 +194,31 @@ def _annotate(
     config: JobConfig,
     settings: WorkerSettings,
     beam_arguments: Sequence[str],
-    watch: Observer,
+    beat: Heartbeat,
 ) -> None:
     """Run the graph over the lots that are not done; nothing is started when there are none."""
     lots = plan.lots(done, config.input.lot_units)
-    watch.start(plan, sum(unit.unit_id in done for unit in plan.units))
+    beat.start(plan, sum(unit.unit_id in done for unit in plan.units))
     if not lots:
         return
     from pipeline.launch import launch
 
     for notice in load_profile(config.model.profile).notices(config.model.checkpoint):
         log.warning("%s", notice)
-    watch.status("Starting the engine")
+    beat.status("Starting the engine")
     forget_asked()
+
+    def work() -> None:
+        try:
+            with listening(beat.advance):
+                launch(lots, settings, beam_arguments)
+        finally:
+            release_engine()
+
     try:
-        with listening(watch.advance):
-            launch(lots, settings, beam_arguments)
+        attend(work, config.engine.start_seconds)
     finally:
-        watch.finish()
-        release_engine()
+        beat.finish()
 
 
 def _others(plan: Plan, config: JobConfig) -> PushOutcome:
@@ -238,8 +244,9 @@ def _push(push: Push | None, config: JobConfig, watch: Observer) -> PushOutcome:
     watch.status(f"Pushing review rows to {config.label_studio.url}")
     dataset = _dataset(config)
     try:
-        return push(dataset, config)
-    except LabelStudioError as error:
+        with interruptible("pushing review rows"):
+            return push(dataset, config)
+    except (LabelStudioError, StoppedError) as error:
         log.warning("nothing more was pushed: %s", error)
         routes = dataset.describe().counts.routes
         waiting = sum(routes.get(route, 0) for route in REVIEWED)

@@ -33,6 +33,18 @@ class EngineError(PantallaError):
     """The inference engine could not be started or kept alive (exit code 3)."""
 
 
+class StoppedError(PantallaError):
+    """A signal asked the job to stop (exit code 128 + signal).
+
+    Attributes:
+        signal: its number.
+    """
+
+    def __init__(self, message: str, signal: int) -> None:
+        super().__init__(message)
+        self.signal = signal
+
+
 class LabelStudioError(PantallaError):
     """The Label Studio server refused or lost something; holds no token, cookie or task text."""
 

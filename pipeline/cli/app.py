@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -82,7 +82,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if debug:
             raise
         typer.echo(f"pantalla: {message(error)}", err=True)
-        sys.exit(exit_code(error))
+        _end(exit_code(error))
+    except SystemExit as end:
+        _end(end.code)
+
+
+def _end(code: int | str | None) -> NoReturn:
+    """Leave with `code`, also past an engine that no longer returns."""
+    if "pipeline.attend" in sys.modules and isinstance(code, int):
+        from pipeline.attend import end_process
+
+        end_process(code)
+    sys.exit(code)
 
 
 if __name__ == "__main__":

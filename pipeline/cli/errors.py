@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from schemas.errors import ConfigError, DatasetError, EngineError, InputError, PantallaError
+from schemas.errors import (
+    ConfigError,
+    DatasetError,
+    EngineError,
+    InputError,
+    PantallaError,
+    StoppedError,
+)
 
 FAILED = 1
 BAD_INPUT = 2
@@ -10,7 +17,9 @@ ENGINE_LOST = 3
 
 
 def exit_code(error: PantallaError) -> int:
-    """2 for a bad configuration, input or dataset, 3 for an engine that died, else 1."""
+    """2 for a bad configuration, input or dataset, 3 for a dead engine, 128 + signal, else 1."""
+    if isinstance(error, StoppedError):
+        return 128 + error.signal
     if isinstance(error, ConfigError | InputError | DatasetError):
         return BAD_INPUT
     return ENGINE_LOST if isinstance(error, EngineError) else FAILED

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pipeline.observer import Observer
 from pipeline.plan import Plan
 from pipeline.progress import Progress
-from pipeline.run import Observer
 from schemas.commits import CommitRecord
 
 
@@ -28,6 +28,10 @@ class Watch(Observer):
     def advance(self, record: CommitRecord) -> None:
         """One more unit is committed."""
         self.progress.advance(record)
+
+    def tick(self, text: str) -> None:
+        """The run is alive."""
+        self.progress.tick(text)
 
     def finish(self) -> None:
         """No more units will come."""

@@ -1,6 +1,6 @@
 """A job whose engine takes its time, run as a process of its own to be stopped or killed.
 
-Usage: python slow_job.py FOLDER SECONDS_PER_COLLECT; exits with the job's exit code.
+Usage: python slow_job.py FOLDER SECONDS_PER_COLLECT [starts-forever]; exits with the job's code.
 """
 
 import logging
@@ -13,6 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from job_fixtures import job, oracle, shots
 
+from pipeline.attend import end_process
 from pipeline.run import run_job
 from schemas.records import Answer
 from transforms.engines.scripted import ScriptedEngine, ScriptedLatency
@@ -32,9 +33,18 @@ class SlowEngine(ScriptedEngine):
         return super().collect()
 
 
+def start_forever() -> SlowEngine:
+    """An engine start that never comes to an end."""
+    (Path(sys.argv[1]) / "starting").touch()
+    time.sleep(3600)
+    raise AssertionError
+
+
 if __name__ == "__main__":
     logging.basicConfig(level=logging.WARNING)
     folder = Path(sys.argv[1])
     config = job(folder, folder / "a.tar")
-    outcome = run_job(config, engine_factory=partial(SlowEngine, float(sys.argv[2])))
+    factory = partial(SlowEngine, float(sys.argv[2]))
+    outcome = run_job(config, engine_factory=start_forever if len(sys.argv) > 3 else factory)
+    end_process(outcome.exit_code)
     sys.exit(outcome.exit_code)

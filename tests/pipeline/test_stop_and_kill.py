@@ -1,5 +1,6 @@
 """A job that is stopped or killed goes on and ends like one that was left alone."""
 
+import json
 import os
 import signal
 import subprocess
@@ -19,12 +20,12 @@ SLOW, FAST = "0.15", "0"
 DEADLINE = 120
 
 
-def start(folder: Path, seconds: str) -> subprocess.Popen[str]:
+def start(folder: Path, seconds: str, *more: str) -> subprocess.Popen[str]:
     folder.mkdir(exist_ok=True)
     if not (folder / "a.tar").exists():
         write_shard(folder / "a.tar", shots(COUNT))
     return subprocess.Popen(
-        [sys.executable, str(SCRIPT), str(folder), seconds],
+        [sys.executable, str(SCRIPT), str(folder), seconds, *more],
         cwd=ROOT,
         stderr=subprocess.PIPE,
         text=True,
@@ -94,3 +95,17 @@ def test_a_kill_costs_only_the_units_in_work(
     assert rows(tmp_path) == undisturbed
     for path, when in kept.items():
         assert path.stat().st_mtime_ns == when, f"{path.name} was done again"
+
+
+def test_a_signal_while_the_engine_starts_waits_for_nothing(tmp_path: Path) -> None:
+    process = start(tmp_path, FAST, "starts-forever")
+    until = time.monotonic() + DEADLINE
+    while not (tmp_path / "starting").exists():
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    process.send_signal(signal.SIGTERM)
+    _, said = process.communicate(timeout=DEADLINE)
+    assert process.returncode == 143, said
+    assert (tmp_path / "dataset" / "report.json").exists()
+    heartbeat = json.loads((tmp_path / "dataset" / "_run" / "heartbeat.json").read_text())
+    assert (heartbeat["phase"], heartbeat["exit_code"]) == ("ended", 143)

@@ -60,12 +60,14 @@ def hold_engine(factory: EngineFactory) -> HeldEngine:
 
 def held_engine() -> Engine | None:
     """The process's engine, for onlookers in other threads: never waits, starts nothing."""
-    return _held[0].engine if _held else None
+    held = next(iter(tuple(_held)), None)
+    return None if held is None else held.engine
 
 
 def start_lasts() -> float | None:
     """Seconds since the start of an engine that is not ready yet, or None."""
-    return time.monotonic() - _starting[0] if _starting else None
+    since = next(iter(tuple(_starting)), None)
+    return None if since is None else time.monotonic() - since
 
 
 def release_engine() -> None:

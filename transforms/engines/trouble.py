@@ -11,13 +11,12 @@ from typing import Protocol
 
 from schemas.errors import StorageError
 from schemas.ids import sha256_hex
+from transforms.commit import RUN
 from transforms.storage import join_uri, storage_for
 from transforms.storage.base import ObjectMissingError
 
 log = logging.getLogger(__name__)
 
-RUN_FOLDER = "_run"
-"""Where a dataset keeps what is known of its runs; the underscore hides it from readers."""
 
 CULPRITS, SUSPECTS = "culprits", "suspects"
 
@@ -126,13 +125,13 @@ class TroubleFiles:
     def _files(self, kind: str) -> list[tuple[str, bytes]]:
         storage = storage_for(self.uri, self.s3_endpoint)
         found: list[tuple[str, bytes]] = []
-        for entry in storage.list(join_uri(self.uri, RUN_FOLDER, kind) + "/"):
+        for entry in storage.list(join_uri(self.uri, RUN, kind) + "/"):
             with contextlib.suppress(ObjectMissingError):  # another job has just dropped it
                 found.append((entry.uri, storage.read(entry.uri)))
         return found
 
     def _uri(self, kind: str, name: str) -> str:
-        return join_uri(self.uri, RUN_FOLDER, kind, f"{name}.json")
+        return join_uri(self.uri, RUN, kind, f"{name}.json")
 
     def _write(self, uri: str, content: dict[str, str] | dict[str, list[str]]) -> None:
         try:
