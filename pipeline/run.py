@@ -31,6 +31,7 @@ from schemas.errors import DatasetError, LabelStudioError, StoppedError
 from transforms.engines.base import EngineFactory
 from transforms.engines.holder import release_engine
 from transforms.profiles.load import load_profile
+from transforms.storage import normalize_uri
 
 log = logging.getLogger(__name__)
 
@@ -55,6 +56,26 @@ class RunOutcome:
     report: Report
 
 
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A job that may begin: its input is listed, and its dataset is its own.
+
+    Attributes:
+        plan: the whole; `part` is what this run does of it.
+        done: ids of the units that were committed before.
+    """
+
+    plan: Plan
+    part: Plan
+    settings: WorkerSettings
+    done: frozenset[str]
+    partition: Partition | None
+
+
+Workers = Callable[[Ready, Heartbeat], None]
+"""Annotates what is left of a job, and tells the heartbeat; raises what ends the run."""
+
+
 def run_job(
     config: JobConfig,
     beam_arguments: Sequence[str] = (),
@@ -63,6 +84,7 @@ def run_job(
     push: Push | None = None,
     engine_factory: EngineFactory | None = None,
     partition: Partition | None = None,
+    workers: Workers | None = None,
 ) -> RunOutcome:
     """Run the whole job, or the rest of it: committed units are never done again.
 
@@ -73,6 +95,7 @@ def run_job(
         push: brings review rows to Label Studio; default: nothing is pushed.
         engine_factory: another engine than vLLM, for tests.
         partition: do, prove and report only this part; a run without proves and pushes the whole.
+        workers: annotate in place of this process, which then proves, pushes and reports.
 
     Raises:
         PantallaError: wrong settings or input before any model is loaded; later `EngineError` if
@@ -83,31 +106,50 @@ def run_job(
     with stoppable(config.run.grace_seconds):
         with interruptible("listing what there is to read"):
             watch.status("Listing what there is to read")
-            plan = make_plan(config)
-            settings = worker_settings(config, plan, engine_factory)
             _check_flags(beam_arguments)
-            done = _claim(plan, config, settings)
-        part = plan.part(partition)
-        with _heartbeat(config, partition, watch) as beat:
-            _annotate(part, done, config, settings, beam_arguments, beat)
-            records, pushed = planned_records(part, _dataset(config), done), None
-            if stop_signal() is None:
-                prove(part, records)
-                beat.enter(Phase.PUSH)
-                pushed = _push(push, config, beat) if partition is None else _others(plan, config)
-            stats = clock.stats(records, settings.model.name, pushed)
-            beat.enter(Phase.REPORT)
-            beat.status("Writing the report")
-            dataset = _reported(config, partition, records)
-            outcome = _end(config, dataset, partition, stats, stop_signal())
+            ready = _prepare(config, engine_factory, partition)
+        with _heartbeat(config, ready, watch) as beat:
+            if workers is None:
+                _annotate(ready, config, beam_arguments, beat)
+            else:
+                workers(ready, beat)
+            outcome = _conclude(ready, config, push, clock, beat)
             beat.ends_with(outcome.exit_code)
     return outcome
 
 
-def _heartbeat(config: JobConfig, partition: Partition | None, watch: Observer) -> Heartbeat:
+def _prepare(
+    config: JobConfig, engine_factory: EngineFactory | None, partition: Partition | None
+) -> Ready:
+    plan = make_plan(config)
+    settings = worker_settings(config, plan, engine_factory)
+    done = _claim(plan, config, settings)
+    return Ready(plan, plan.part(partition), settings, done, partition)
+
+
+def _conclude(
+    ready: Ready, config: JobConfig, push: Push | None, clock: _Clock, beat: Heartbeat
+) -> RunOutcome:
+    """Prove that nothing is missing, push, and report; after a signal, only report."""
+    partition = ready.partition
+    records, pushed = planned_records(ready.part, _dataset(config), ready.done), None
+    if stop_signal() is None:
+        prove(ready.part, records)
+        beat.enter(Phase.PUSH)
+        pushed = _push(push, config, beat) if partition is None else _others(ready.plan, config)
+    stats = clock.stats(records, ready.settings.model.name, pushed)
+    beat.enter(Phase.REPORT)
+    beat.status("Writing the report")
+    dataset = _reported(config, partition, records)
+    return _end(config, dataset, partition, stats, stop_signal())
+
+
+def _heartbeat(config: JobConfig, ready: Ready, watch: Observer) -> Heartbeat:
     """Begins only now that the dataset is ours: a refused job leaves no trace in it."""
-    uri = config.run.heartbeat or heartbeat_uri(config.output.dataset, partition)
-    return Heartbeat(uri, config.output.s3_endpoint, config.run.heartbeat_seconds, watch, partition)
+    own = heartbeat_uri(ready.settings.writer.uri, ready.partition)
+    uri = normalize_uri(config.run.heartbeat or own)
+    seconds = config.run.heartbeat_seconds
+    return Heartbeat(uri, config.output.s3_endpoint, seconds, watch, ready.partition)
 
 
 def _end(
@@ -189,14 +231,10 @@ def _claim(plan: Plan, config: JobConfig, settings: WorkerSettings) -> frozenset
 
 
 def _annotate(
-    plan: Plan,
-    done: frozenset[str],
-    config: JobConfig,
-    settings: WorkerSettings,
-    beam_arguments: Sequence[str],
-    beat: Heartbeat,
+    ready: Ready, config: JobConfig, beam_arguments: Sequence[str], beat: Heartbeat
 ) -> None:
     """Run the graph over the lots that are not done; nothing is started when there are none."""
+    plan, done = ready.part, ready.done
     lots = plan.lots(done, config.input.lot_units)
     beat.start(plan, sum(unit.unit_id in done for unit in plan.units))
     if not lots:
@@ -211,7 +249,7 @@ def _annotate(
     def work() -> None:
         try:
             with listening(beat.advance):
-                launch(lots, settings, beam_arguments)
+                launch(lots, ready.settings, beam_arguments)
         finally:
             release_engine()
 
