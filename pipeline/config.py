@@ -17,6 +17,19 @@ class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+class BoxesConfig(_Section):
+    """How the boxes of sidecars are meant, where a sidecar does not say itself.
+
+    Attributes:
+        format: corners (`xyxy`), or left, top, width, height (`xywh`).
+        frame: pixels of the image, CSS pixels (the sidecar states the device pixel ratio), or
+            shares of the image's sides, of 1, 1000 or 100.
+    """
+
+    format: Literal["xyxy", "xywh"] = "xyxy"
+    frame: Literal["px", "css", "unit", "norm_1000", "percent"] = "px"
+
+
 class InputConfig(_Section):
     """What is read.
 
@@ -27,6 +40,7 @@ class InputConfig(_Section):
         queries: a JSON Lines or CSV file of queries, or none.
         enumerate_elements: ask "all elements" of every screen; `auto` = only of screens that
             have no query of their own.
+        boxes: how the boxes of sidecars are meant; default: `bbox_px`, corners in pixels.
         unit_screens: screens in a unit, the atom of commit and resume.
         lot_units: units handed to one worker at once.
         max_pixels: limit of one image, width times height, before it is decoded.
@@ -42,6 +56,7 @@ class InputConfig(_Section):
     shards: tuple[_Text, ...] = Field(min_length=1)
     queries: _Text | None = None
     enumerate_elements: Literal["auto", "always", "never"] = "auto"
+    boxes: BoxesConfig | None = None
     unit_screens: Annotated[int, Field(ge=1, le=4096)] = 64
     lot_units: Annotated[int, Field(ge=1)] = 64
     max_pixels: Annotated[int, Field(ge=1024)] = 200_000_000

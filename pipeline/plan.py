@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from pipeline.check_boxes import check_boxes
 from pipeline.config import JobConfig
 from pipeline.partition import Partition, part_of
 from pipeline.separate import without_output
@@ -57,10 +58,13 @@ class Plan:
 
 
 def make_plan(config: JobConfig) -> Plan:
-    """List shards and their members; no pixel is read, no model is loaded, nothing is written.
+    """List shards and their members; no model is loaded, nothing is written.
+
+    The first screens of the first shards are read, to see whether boxes are what they are declared.
 
     Raises:
-        InputError: if a pattern matches nothing, or nothing at all is found.
+        InputError: if a pattern matches nothing, nothing at all is found, or the boxes of the
+            sidecars contradict their declaration.
         ConfigError: if the queries file has a bad line, or the dataset lies in its own input.
     """
     source = config.input
@@ -74,6 +78,7 @@ def make_plan(config: JobConfig) -> Plan:
             new.append((shard, index))
     if not units:
         raise InputError(f"no screenshot in {', '.join(source.shards)}")
+    check_boxes(units, source)
     if source.queries is None:
         return Plan(tuple(shards), tuple(units), new_indexes=tuple(new))
     queries = load_queries(source.queries, source.s3)

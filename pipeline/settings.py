@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import partial
 
-from pipeline.config import InputConfig, JobConfig
+from pipeline.config import JobConfig
 from pipeline.fingerprint import Ingredients, fingerprint_of
+from pipeline.input_settings import box_convention, image_settings
 from pipeline.model import ResolvedModel, resolve_model
 from pipeline.plan import Plan, index_store
 from pipeline.probe_screens import SCENE_MAKERS
@@ -14,7 +15,6 @@ from schemas.codes import QueryKind, Route
 from transforms.ask import AskSettings
 from transforms.commit import DatasetWriter
 from transforms.compose import ComposeSettings
-from transforms.decode import ImageSettings
 from transforms.engines.base import EngineFactory, EngineInfo
 from transforms.engines.limits import EngineLimits
 from transforms.engines.supervised import SupervisedFactory
@@ -22,7 +22,6 @@ from transforms.engines.trouble import TroubleFiles
 from transforms.engines.vllm import start_vllm
 from transforms.judge import JudgeSettings
 from transforms.load import LoadSettings
-from transforms.pixels import page_colour
 from transforms.probe.start import CheckedFactory, StartCheck
 from transforms.queries import load_queries
 from transforms.route import RouteSettings
@@ -38,13 +37,14 @@ PREFETCH_SCREENS = 8
 
 _IMAGE_KEYS = {
     "background",
+    "boxes",
     "max_aspect",
     "max_bytes",
     "max_pixels",
     "max_png_chunks",
     "max_side",
 }
-"""Settings of `[input]` that decide which images are taken, and how they look."""
+"""Settings of `[input]` that decide which images are taken, how they look, what is true."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,23 +140,13 @@ def _load_settings(config: JobConfig, model: ResolvedModel) -> LoadSettings:
     source = config.input
     queries = load_queries(source.queries, source.s3) if source.queries else None
     return LoadSettings(
-        images=_image_settings(source),
+        images=image_settings(source),
+        boxes=box_convention(source),
         enumerate_elements=source.enumerate_elements,
         can_enumerate=QueryKind.LOCALIZATION in model.profile.tasks,
         queries=queries,
         s3_endpoint=source.s3,
         kept=index_store(config),
-    )
-
-
-def _image_settings(source: InputConfig) -> ImageSettings:
-    return ImageSettings(
-        max_pixels=source.max_pixels,
-        max_side=source.max_side,
-        max_aspect=source.max_aspect,
-        max_bytes=source.max_bytes,
-        max_png_chunks=source.max_png_chunks,
-        background=page_colour(source.background),
     )
 
 

@@ -20,6 +20,8 @@ from transforms.prefetch import parallel_flat_map
 from transforms.queries import QueriesFile
 from transforms.shards import IndexStore, RawScreen, read_unit
 from transforms.sidecar import Sidecar, parse_sidecar
+from transforms.sidecar_boxes import BoxConvention
+from transforms.source_text import holds_tokens, is_mojibake
 from transforms.storage import S3Address
 from transforms.work import Decoded, DecodeEvent, Refused, UnitEnd
 
@@ -43,6 +45,7 @@ class LoadSettings:
             without a query of their own.
         can_enumerate: whether the profile has a localization task.
         queries: the queries file, or None.
+        boxes: how the boxes of sidecars are meant, where the job declares it.
         kept: kept indexes of the shards, or None.
     """
 
@@ -50,6 +53,7 @@ class LoadSettings:
     enumerate_elements: EnumerateMode
     can_enumerate: bool
     queries: QueriesFile | None = None
+    boxes: BoxConvention | None = None
     s3_endpoint: S3Address = None
     kept: IndexStore | None = None
 
@@ -84,7 +88,7 @@ def _decode(settings: LoadSettings, event: RawEvent) -> list[DecodeEvent]:
         decoded = decode_image(raw.data, settings.images)
     except MemberRejected as error:
         return [_refused(unit, raw, Stage.DECODE, error)]
-    sidecar = parse_sidecar(raw.sidecar, decoded.size)
+    sidecar = parse_sidecar(raw.sidecar, decoded.size, settings.boxes)
     screen = _screen(unit, raw, decoded, sidecar, settings)
     return [*_sidecar_rejects(unit, raw, screen, sidecar), Decoded(unit, screen, decoded.image)]
 
@@ -123,6 +127,10 @@ def _screen(
         flags.add("empty_region")
     if not queries:
         flags.add("no_queries")
+    if any(holds_tokens(query.instruction_raw or "") for query in queries):
+        flags.add("special_tokens_neutralised")
+    if any(is_mojibake(query.instruction) for query in queries):
+        flags.add("mojibake")
     return Screen(
         screen_id=sha256_hex(raw.data),
         member=raw.member,
@@ -135,6 +143,7 @@ def _screen(
         queries=queries,
         flags=tuple(sorted(flags)),
         frame_count=decoded.frame_count,
+        sidecar_encoding=sidecar.encoding,
     )
 
 

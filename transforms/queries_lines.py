@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from schemas.errors import ConfigError
 from schemas.geometry import Box
-from transforms.sidecar_truth import numbers
+from transforms.sidecar_boxes import numbers
 from transforms.source_text import clean, decode_text, instruction, load_json
 
 _NUMBER = r"-?\d+(?:\.\d+)?"

@@ -5,21 +5,31 @@ Truth is kept to evaluate and is never shown to a model.
 
 from __future__ import annotations
 
-import sys
+import dataclasses
 from dataclasses import dataclass, field
 
 from schemas.codes import QueryKind, QueryOrigin, RejectReason, Stage
 from schemas.geometry import Size
 from schemas.ids import canonical_json
 from schemas.records import Provenance, Query, Reject, TruthBox
-from transforms.sidecar_format import (
-    lie_in_corner,
-    looks_like_sizes,
-    stated_boxes,
+from transforms.sidecar_boxes import BoxConvention, lie_in_corner
+from transforms.sidecar_statement import (
+    Statement,
+    device_pixel_ratio,
+    is_number,
+    read_statement,
     without_truth,
 )
 from transforms.sidecar_truth import TruthReader
-from transforms.source_text import clean, decode_text, instruction, is_mojibake, load_json
+from transforms.source_text import (
+    clean,
+    composed,
+    decode_text,
+    encoding_name,
+    instruction,
+    is_mojibake,
+    load_json,
+)
 
 _DETAIL_CHARS = 200
 
@@ -33,7 +43,9 @@ class Sidecar:
         elements: visible elements that nothing covers: truth for localization.
         image_size: size of the image as the sidecar states it, or None.
         flags: what was noticed, sorted: `encoding_*`, `mojibake`, `truth_dropped`,
-            `truth_clipped`, `truth_looks_xywh` (all truth is left out), `truth_in_corner`.
+            `truth_clipped`, `truth_contradicts` and `truth_looks_xywh` (all truth is left out),
+            `truth_in_corner`, `replacement_char`.
+        encoding: of its text, or None where there is no sidecar.
         rejects: what could not be used, without member and screen, which the caller knows.
     """
 
@@ -43,20 +55,25 @@ class Sidecar:
     image_size: Size | None = None
     flags: tuple[str, ...] = ()
     rejects: tuple[Reject, ...] = ()
+    encoding: str | None = None
 
 
-def parse_sidecar(data: bytes | None, size: Size | None = None) -> Sidecar:
+def parse_sidecar(
+    data: bytes | None, size: Size | None = None, boxes: BoxConvention | None = None
+) -> Sidecar:
     """Read a sidecar; nothing in it can cost the screen more than its queries.
 
     Known fields are described in the README; all others are ignored. A query is an object with
-    `instruction`, or a plain text. `bbox_px` is (x1, y1, x2, y2) in original upright pixels;
-    `target: null` without a box says that the target is not on the screen; a query without
-    either has no truth.
+    `instruction`, or a plain text. `bbox_px` is (x1, y1, x2, y2) in original upright pixels where
+    nothing else is declared, `bbox` is what is declared; many boxes that contradict it cost the
+    screen all its truth. `target: null` without a box says that the target is not on the screen; a
+    query without either has no truth.
 
     Args:
         data: the file, or None where there is none.
         size: upright size of the image, to which truth boxes are clipped; by default the
             `image_size` that the sidecar states.
+        boxes: how boxes are meant, as the job declares it; the sidecar's own word wins.
     """
     if data is None:
         return Sidecar()
@@ -67,21 +84,37 @@ def parse_sidecar(data: bytes | None, size: Size | None = None) -> Sidecar:
         return _invalid(f"not JSON: {error}", flags)
     if not isinstance(fields, dict):
         return _invalid(f"a JSON object is expected, this is {type(fields).__name__}", flags)
-    return _read(fields, size, set(flags))
+    noticed = {*flags, "replacement_char"} if "\ufffd" in text else set(flags)
+    sidecar = _read(fields, size, boxes, noticed)
+    return dataclasses.replace(sidecar, encoding=encoding_name(flags))
+
+
+def sidecar_fields(data: bytes | None) -> dict[str, object] | None:
+    """The JSON object of a sidecar, or None where there is none that can be read."""
+    try:
+        fields = load_json(decode_text(data)[0]) if data is not None else None
+    except ValueError:
+        return None
+    return fields if isinstance(fields, dict) else None
 
 
 def _invalid(detail: str, flags: tuple[str, ...]) -> Sidecar:
-    return Sidecar(flags=flags, rejects=(_reject(RejectReason.SIDECAR_INVALID, detail),))
+    reject = _reject(RejectReason.SIDECAR_INVALID, detail)
+    return Sidecar(flags=flags, rejects=(reject,), encoding=encoding_name(flags))
 
 
 def _reject(reason: RejectReason, detail: str, text: str | None = None) -> Reject:
     return Reject(Stage.COMPOSE, reason, detail, instruction=text)
 
 
-def _read(fields: dict[str, object], size: Size | None, flags: set[str]) -> Sidecar:
+def _read(
+    fields: dict[str, object], size: Size | None, boxes: BoxConvention | None, flags: set[str]
+) -> Sidecar:
     stated = _size(fields.get("image_size"))
-    fields, doubts = _doubtful(fields, size or stated, flags)
-    truth = TruthReader(fields.get("elements"), size or stated)
+    statement = read_statement(fields, size or stated, boxes)
+    fields, doubts = _doubtful(fields, statement, flags)
+    convention = statement.convention or BoxConvention()
+    truth = TruthReader(fields.get("elements"), statement.page, convention)
     given = fields.get("queries") or []
     queries: list[Query] = []
     rejects: list[Reject] = list(doubts)
@@ -94,10 +127,12 @@ def _read(fields: dict[str, object], size: Size | None, flags: set[str]) -> Side
             rejects.append(item)
         else:
             queries.append(item)
-            flags |= {"mojibake"} if is_mojibake(item.instruction) else set()
+    provenance = _provenance(fields)
+    texts = (*(query.instruction for query in queries), provenance.page_title or "")
+    flags |= {"mojibake"} if any(map(is_mojibake, texts)) else set()
     elements = truth.elements()
     return Sidecar(
-        provenance=_provenance(fields),
+        provenance=provenance,
         queries=tuple(queries),
         elements=elements,
         image_size=stated,
@@ -107,19 +142,20 @@ def _read(fields: dict[str, object], size: Size | None, flags: set[str]) -> Side
 
 
 def _doubtful(
-    fields: dict[str, object], size: Size | None, flags: set[str]
+    fields: dict[str, object], statement: Statement, flags: set[str]
 ) -> tuple[dict[str, object], list[Reject]]:
-    """Look at all boxes together: one that is wrong is dropped later, many are another format."""
-    boxes = stated_boxes(fields)
-    if looks_like_sizes(boxes):
-        flags.add("truth_looks_xywh")
-        detail = (
-            "`bbox_px` must be (x1, y1, x2, y2), but many boxes here end before they begin: are "
-            "they (left, top, width, height)? All truth of this screen is left out"
-        )
+    """Look at all boxes together: one that is wrong is dropped later, many contradict."""
+    doubt = statement.doubt
+    if doubt is not None:
+        flags.add("truth_contradicts")
+        if doubt.likely == BoxConvention("xywh", "px"):
+            flags.add("truth_looks_xywh")
+        detail = f"{doubt.said}. All truth of this screen is left out"
         return without_truth(fields), [_reject(RejectReason.SIDECAR_INVALID, detail)]
-    unscaled = fields.get("device_pixel_ratio") is None and fields.get("image_size") is None
-    if size is not None and unscaled and lie_in_corner(boxes, size):
+    size = statement.page.size
+    scaled = device_pixel_ratio(fields) is not None or fields.get("image_size") is not None
+    in_pixels = statement.convention == BoxConvention()
+    if size and in_pixels and not scaled and lie_in_corner(statement.boxes, size):
         flags.add("truth_in_corner")
     return fields, []
 
@@ -143,7 +179,6 @@ def _query(index: int, value: object, truth: TruthReader) -> Query | Reject:
 
 
 def _provenance(fields: dict[str, object]) -> Provenance:
-    ratio = fields.get("device_pixel_ratio")
     return Provenance(
         app=_text(fields.get("app")),
         app_version=_text(fields.get("app_version")),
@@ -153,7 +188,7 @@ def _provenance(fields: dict[str, object]) -> Provenance:
         page_title=_text(fields.get("page_title")),
         url_path=_text(fields.get("url_path")),
         color_scheme=_text(fields.get("color_scheme")),
-        device_pixel_ratio=float(ratio) if _is_number(ratio) else None,  # type: ignore[arg-type] # checked
+        device_pixel_ratio=device_pixel_ratio(fields),
         source=_text(fields.get("source")),
         task=_text(fields.get("task")),
         step=_step(fields.get("step")),
@@ -162,8 +197,8 @@ def _provenance(fields: dict[str, object]) -> Provenance:
 
 def _text(value: object) -> str | None:
     if isinstance(value, str):
-        return clean(value) or None
-    return str(value) if _is_number(value) else None
+        return composed(value) or None
+    return str(value) if is_number(value) else None
 
 
 def _step(value: object) -> int | None:
@@ -173,19 +208,12 @@ def _step(value: object) -> int | None:
     return value if 0 <= value < 2**31 else None
 
 
-def _is_number(value: object) -> bool:
-    """Whether `value` is a finite number; JSON as Python reads it has NaN and endless integers."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    return abs(value) <= sys.float_info.max
-
-
 def _size(value: object) -> Size | None:
     """`[W, H]` in pixels, or None where it is missing or senseless."""
     if not isinstance(value, list) or len(value) != 2:
         return None
     width, height = value
     whole = isinstance(width, int) and isinstance(height, int)
-    if whole and min(width, height) >= 1 and all(map(_is_number, value)):
+    if whole and min(width, height) >= 1 and all(map(is_number, value)):
         return Size(width, height)
     return None

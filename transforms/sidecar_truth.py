@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-import math
-
-from schemas.geometry import Box, Size
+from schemas.geometry import Box
 from schemas.records import Truth, TruthBox
-from transforms.source_text import clean
+from transforms.sidecar_boxes import (
+    BoxConvention,
+    Page,
+    numbers,
+    other_boxes,
+    stated_box,
+    to_pixels,
+)
+from transforms.source_text import composed
 
 
 class TruthReader:
@@ -14,38 +20,39 @@ class TruthReader:
 
     Args:
         elements: the sidecar's `elements`, whatever was found there.
-        size: upright size of the image, or None where nobody knows it.
+        page: the image, and the pixel ratio, that boxes are measured on.
+        convention: how boxes are meant.
 
     Attributes:
         flags: `truth_dropped` for boxes that are senseless, empty or off the image,
             `truth_clipped` for boxes that reach over its edge.
     """
 
-    def __init__(self, elements: object, size: Size | None) -> None:
+    def __init__(self, elements: object, page: Page, convention: BoxConvention) -> None:
         self._elements = elements if isinstance(elements, list) else []
-        self._size = size
+        self._page = page
+        self._convention = convention
         self.flags: set[str] = set()
 
     def elements(self) -> tuple[TruthBox, ...]:
         """Every visible element that nothing covers and that has a box on the image."""
         shown = [e for e in self._elements if isinstance(e, dict) and _is_shown(e)]
-        boxes = [self._named(e, e.get("bbox_px")) for e in shown if e.get("bbox_px") is not None]
+        boxes = [self._named(e, stated_box(e)) for e in shown if stated_box(e) is not None]
         return tuple(box for box in boxes if box)
 
     def of_query(self, query: dict[str, object]) -> Truth | None:
         """What the sidecar knows about the target of one query, or None."""
         element = self._target(query)
-        bbox = query.get("bbox_px")
+        bbox = stated_box(query)
         if bbox is None and element is not None:
-            bbox = element.get("bbox_px")
+            bbox = stated_box(element)
         if bbox is None:
             absent = "target" in query and query["target"] is None
             return Truth(present=False) if absent else None
         first = self._named(element or {}, bbox)
         if first is None:
             return None
-        others = query.get("accept_bbox_px") or []
-        found = [self._named({}, other) for other in others] if isinstance(others, list) else []
+        found = [self._named({}, other) for other in other_boxes(query)]
         return Truth(present=True, boxes=(first, *(box for box in found if box)))
 
     def _target(self, query: dict[str, object]) -> dict[str, object] | None:
@@ -66,31 +73,19 @@ class TruthReader:
         return TruthBox(box, _text(element.get("role")), _text(element.get("name")))
 
     def _box(self, value: object) -> Box | None:
-        corners = numbers(value)
+        stated = numbers(value)
+        corners = to_pixels(stated, self._convention, self._page) if stated else None
         if corners is None:
             return None
         x1, y1, x2, y2 = corners
-        if self._size:
-            x1, x2 = (min(max(x, 0.0), float(self._size.width)) for x in (x1, x2))
-            y1, y2 = (min(max(y, 0.0), float(self._size.height)) for y in (y1, y2))
+        if size := self._page.size:
+            x1, x2 = (min(max(x, 0.0), float(size.width)) for x in (x1, x2))
+            y1, y2 = (min(max(y, 0.0), float(size.height)) for y in (y1, y2))
         if x1 >= x2 or y1 >= y2:
             return None
         if (x1, y1, x2, y2) != corners:
             self.flags.add("truth_clipped")
         return Box(x1, y1, x2, y2)
-
-
-def numbers(value: object) -> tuple[float, float, float, float] | None:
-    """Four finite numbers of a JSON list, or None."""
-    if not isinstance(value, list) or len(value) != 4:
-        return None
-    if not all(isinstance(v, int | float) and not isinstance(v, bool) for v in value):
-        return None
-    try:
-        x1, y1, x2, y2 = map(float, value)
-    except OverflowError:
-        return None
-    return (x1, y1, x2, y2) if all(map(math.isfinite, (x1, y1, x2, y2))) else None
 
 
 def _is_shown(element: dict[str, object]) -> bool:
@@ -99,4 +94,4 @@ def _is_shown(element: dict[str, object]) -> bool:
 
 
 def _text(value: object) -> str | None:
-    return clean(value) or None if isinstance(value, str) else None
+    return composed(value) or None if isinstance(value, str) else None
