@@ -14,7 +14,7 @@ from schemas.records import Unit
 from transforms.decode import decode_image
 from transforms.shards import RawScreen, read_unit
 from transforms.sidecar import sidecar_fields
-from transforms.sidecar_boxes import BoxConvention
+from transforms.sidecar_boxes import BoxConvention, convention_of_shard
 from transforms.sidecar_doubt import Doubt, doubt, fits
 from transforms.sidecar_statement import Statement, read_statement
 
@@ -72,7 +72,8 @@ def _statements(unit: Unit, source: InputConfig) -> Iterator[_Found]:
             size = decode_image(raw.data, image_settings(source)).size
         except MemberRejected:
             continue
-        statement = read_statement(fields, size, box_convention(source))
+        declared = convention_of_shard(raw.defaults) or box_convention(source)
+        statement = read_statement(fields, size, declared)
         if statement.boxes or statement.problem:
             yield _Found(raw.member.name, statement)
 

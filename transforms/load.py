@@ -20,7 +20,7 @@ from transforms.prefetch import parallel_flat_map
 from transforms.queries import QueriesFile
 from transforms.shards import IndexStore, RawScreen, read_unit
 from transforms.sidecar import Sidecar, parse_sidecar
-from transforms.sidecar_boxes import BoxConvention
+from transforms.sidecar_boxes import BoxConvention, convention_of_shard
 from transforms.source_text import holds_tokens, is_mojibake
 from transforms.storage import S3Address
 from transforms.work import Decoded, DecodeEvent, Refused, UnitEnd
@@ -88,7 +88,8 @@ def _decode(settings: LoadSettings, event: RawEvent) -> list[DecodeEvent]:
         decoded = decode_image(raw.data, settings.images)
     except MemberRejected as error:
         return [_refused(unit, raw, Stage.DECODE, error)]
-    sidecar = parse_sidecar(raw.sidecar, decoded.size, settings.boxes)
+    declared = convention_of_shard(raw.defaults) or settings.boxes
+    sidecar = parse_sidecar(raw.sidecar, decoded.size, declared)
     screen = _screen(unit, raw, decoded, sidecar, settings)
     return [*_sidecar_rejects(unit, raw, screen, sidecar), Decoded(unit, screen, decoded.image)]
 
@@ -149,7 +150,8 @@ def _screen(
 
 def _with_defaults(provenance: Provenance, defaults: tuple[tuple[str, str], ...]) -> Provenance:
     """What the sidecar says, and where it is silent, what `shard.toml` says."""
-    missing = {name: text for name, text in defaults if getattr(provenance, name) is None}
+    facts = {name: text for name, text in defaults if not name.startswith("box_")}
+    missing = {name: text for name, text in facts.items() if getattr(provenance, name) is None}
     return dataclasses.replace(provenance, **missing) if missing else provenance  # type: ignore[arg-type] # texts all
 
 

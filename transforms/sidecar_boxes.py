@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
@@ -109,6 +109,16 @@ def convention_of(value: object) -> BoxConvention | None:
             f"{', '.join(get_args(BoxFrame))}, not {form!r} and {frame!r}"
         )
     return BoxConvention(form, frame)
+
+
+def convention_of_shard(defaults: Iterable[tuple[str, str]]) -> BoxConvention | None:
+    """The convention that a `shard.toml` declares with `box_format` and `box_frame`, or None.
+
+    Raises:
+        ValueError: if one of them is not known.
+    """
+    said = {key.removeprefix("box_"): value for key, value in defaults if key.startswith("box_")}
+    return convention_of(said) if said else None
 
 
 def stated_box(entry: dict[str, object]) -> object:

@@ -79,3 +79,22 @@ def test_good_boxes_and_no_boxes_are_no_reason_to_stop(tmp_path: Path) -> None:
     files = {f"{shot.name}.png": png(shot) for shot in known}
     assert make_plan(job(tmp_path, write_tar(tmp_path / "b.tar", files))).members == 3
     assert make_plan(job(tmp_path, shard(tmp_path, [CORNERS] * 3))).members == 3
+
+
+def test_a_shard_may_declare_its_boxes_itself(tmp_path: Path) -> None:
+    folder = tmp_path / "capturas"
+    folder.mkdir()
+    for i in range(2):
+        queries = [{"instruction": f"Abra {i}-{j}", "bbox": xywh(b)} for j, b in enumerate(CORNERS)]
+        (folder / f"p{i}.png").write_bytes(encoded(noise(320 + i, 240), "PNG"))
+        (folder / f"p{i}.json").write_text(json.dumps({"queries": queries}))
+    config = job(tmp_path, folder)
+    with pytest.raises(InputError, match="need a declared convention"):
+        make_plan(config)
+    (folder / "shard.toml").write_text('box_format = "xywh"\n')
+    run_job(config, engine_factory=scripted(oracle([])))
+    truth = open_dataset(config.output.dataset).table("annotations")["truth"].to_pylist()
+    assert [t["boxes"][0]["x2"] for t in truth] == [300.0, 90.0, 260.0] * 2
+    (folder / "shard.toml").write_text('box_format = "cxcywh"\n')
+    with pytest.raises(InputError, match=r"shard\.toml.*xyxy, xywh"):
+        make_plan(config)

@@ -8,10 +8,11 @@ from collections.abc import Iterable
 from schemas.errors import InputError
 from schemas.records import Shard, ShardDefaults
 from transforms.shards.names import DEFAULTS_NAME, folder_of
+from transforms.sidecar_boxes import convention_of_shard
 from transforms.source_text import decode_text
 from transforms.storage import Storage, join_uri
 
-FIELDS = ("licence", "source", "locale", "app", "app_version")
+FIELDS = ("licence", "source", "locale", "app", "app_version", "box_format", "box_frame")
 """Keys that are read; a screen's own sidecar wins. Any other key is left for people to read."""
 
 
@@ -60,4 +61,8 @@ def _fields(uri: str, storage: Storage) -> tuple[tuple[str, str], ...]:
     wrong = [key for key, value in fields.items() if not isinstance(value, str)]
     if wrong:
         raise InputError(f'{uri}: `{wrong[0]}` must be a text, for example {wrong[0]} = "..."')
+    try:
+        convention_of_shard(fields.items())
+    except ValueError as error:
+        raise InputError(f"{uri}: box_format and box_frame: {error}") from error
     return tuple(sorted(fields.items()))
