@@ -23,7 +23,7 @@ FULL = 100.0
 ROUNDING = 1e-9
 """Slack for `x + width`: the largest float error of the conversion was measured at 9e-13."""
 
-_LABEL_KEYS = {"rectanglelabels", "keypointlabels"}
+_LABEL_KEYS = {"rectanglelabels", "keypointlabels", "text"}
 
 
 def task_problems(data: TaskData) -> list[str]:
@@ -39,18 +39,24 @@ def task_problems(data: TaskData) -> list[str]:
         for key, value in values.items()
         if isinstance(value, str) and not _clean_text(value)
     ]
-    problems += _fraction_problems("probability", values.get("probability"))
+    if str(values.get("image")).startswith("data:"):
+        problems.append("'image' holds the picture itself: lists of such tasks take minutes")
+    problems += _fraction_problems("priority", values.get("priority"))
     return problems
 
 
 def prediction_problems(payload: PredictionPayload) -> list[str]:
     """What is wrong with a prediction, by our own rules and then by the SDK's."""
-    problems = _fraction_problems("score", payload.score)
-    if not payload.model_version:
-        problems.append("model_version is empty")
-    ids = [region.get("id") for region in payload.result]
+    problems = [] if payload.model_version else ["model_version is empty"]
+    texts = [region for region in payload.result if region.get("type") == "textarea"]
+    ids = [region.get("id") for region in payload.result if region not in texts]
     if len(set(ids)) != len(ids):
         problems.append("region ids are not unique")
+    problems += [
+        f"the text of {text.get('id')!r} belongs to no region"
+        for text in texts
+        if text.get("id") not in ids
+    ]
     for index, region in enumerate(payload.result):
         problems += [f"region {index}: {problem}" for problem in region_problems(region)]
     return problems or _sdk_problems(payload)
@@ -78,6 +84,8 @@ def _name_problems(region: Region) -> list[str]:
         problems.append(f"to_name is {region.get('to_name')!r}, not {control.target!r}")
     if region.get("type") != control.kind:
         problems.append(f"type is {region.get('type')!r}, not {control.kind!r}")
+    if control.kind == "textarea":
+        return problems + _text_problems(region)
     labels = dict(region.get("value", {})).get(control.kind)
     if not isinstance(labels, list) or len(labels) != 1:
         problems.append(f"needs exactly one label under {control.kind!r}, has {labels!r}")
@@ -86,9 +94,17 @@ def _name_problems(region: Region) -> list[str]:
     return problems
 
 
+def _text_problems(region: Region) -> list[str]:
+    texts = dict(region.get("value", {})).get("text")
+    clean = isinstance(texts, list) and all(
+        isinstance(text, str) and text.strip() and _clean_text(text) for text in texts
+    )
+    return [] if clean and texts else ["text is not a list of NFC texts"]
+
+
 def _value_problems(region: Region) -> list[str]:
     value = dict(region.get("value", {}))
-    sides = ["x", "y", "width"] + (["height"] if region.get("type") == "rectanglelabels" else [])
+    sides = ["x", "y", "width"] + ([] if region.get("type") == "keypointlabels" else ["height"])
     numbers = {side: value.get(side) for side in sides}
     problems = [f"{side} is {number!r}" for side, number in numbers.items() if not _percent(number)]
     unknown = set(value) - {"x", "y", "width", "height", "rotation"} - _LABEL_KEYS

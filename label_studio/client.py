@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import httpx
@@ -28,7 +28,7 @@ _PAGE = 1000
 _ONCE = {"max_retries": 0, "timeout_in_seconds": 180}
 """For writes: under contention on SQLite one import was seen to take 96 s."""
 _TITLE_FIELDS = "id,title"
-_LOOKUP_FIELDS = "id,data,total_predictions"
+_LOOKUP_FIELDS = "id,data,total_predictions,total_annotations,cancelled_annotations,overlap"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +52,20 @@ class ServerSettings:
 
 @dataclass(frozen=True, slots=True)
 class TaskRef:
-    """One task on the server: its id is reused by SQLite, so the sample id is the key."""
+    """One task on the server: its id is reused by SQLite, so the sample id is the key.
+
+    Attributes:
+        annotation_count: answers, skipped ones included.
+        overlap: answers the task waits for.
+        data: what it shows, as the server has it.
+    """
 
     task_id: int
     sample_id: str
     prediction_count: int
+    annotation_count: int = 0
+    overlap: int = 1
+    data: Mapping[str, object] = field(default_factory=dict)
 
 
 class StudioClient:
@@ -139,6 +148,16 @@ class StudioClient:
         if reply.created != len(rows):
             raise OutcomeUnknownError(f"{action}: the server says it added {reply.created}")
 
+    def update_data(self, task_id: int, data: Mapping[str, object]) -> None:
+        """Replace what a task shows; its answers and predictions stay."""
+        with explained("updating the texts of a task", private=True):
+            self.sdk.tasks.update(str(task_id), data=dict(data), request_options=_ONCE)
+
+    def set_overlap(self, task_id: int, answers: int) -> None:
+        """Let a task wait for so many answers."""
+        with explained("setting the overlap of a task"):
+            self.sdk.tasks.update(str(task_id), overlap=answers, request_options=_ONCE)
+
     def uploads(self, project_id: int) -> dict[str, str]:
         """Pictures of a project by stored file name, with the address the server serves them at.
 
@@ -212,4 +231,11 @@ def _task_ref(task: Any) -> TaskRef:  # the SDK's model has no type for its extr
         task_id=int(task.id),
         sample_id=str(task.data.get("sample_id", "")),
         prediction_count=int(task.total_predictions),
+        annotation_count=_count(task, "total_annotations") + _count(task, "cancelled_annotations"),
+        overlap=_count(task, "overlap") or 1,
+        data=dict(task.data),
     )
+
+
+def _count(task: Any, name: str) -> int:
+    return int(getattr(task, name, None) or 0)

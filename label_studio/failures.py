@@ -22,11 +22,21 @@ MAX_DETAIL = 300
 _UNAUTHORIZED = 401
 _REDIRECTS = (301, 302, 303, 307, 308)
 _MAYBE_DONE = (200, 408, 429)
+_REFUSED = (400, 413, 422)
+_GONE = 404
 _SERVER_ERRORS = 500
 
 
 class OutcomeUnknownError(LabelStudioError):
     """The server may have done what was asked, or not: look it up, never send it again blindly."""
+
+
+class RequestRefusedError(LabelStudioError):
+    """The server refused what it was sent as a whole: smaller parts of it may be taken."""
+
+
+class RequestGoneError(LabelStudioError):
+    """The server does not have what was asked for."""
 
 
 @contextmanager
@@ -39,6 +49,8 @@ def explained(action: str, *, private: bool = False) -> Iterator[None]:
 
     Raises:
         OutcomeUnknownError: the request left and no clear answer came back.
+        RequestRefusedError: the server did not like what it was sent.
+        RequestGoneError: there is no such thing on the server.
         LabelStudioError: the server refused, or was not reached.
     """
     try:
@@ -71,7 +83,9 @@ def _from_api(action: str, error: ApiError, *, private: bool) -> LabelStudioErro
     text = f"{action}: the server answered {status}" + (f": {detail}" if detail else "")
     if status is None or status in _MAYBE_DONE or status >= _SERVER_ERRORS:
         return OutcomeUnknownError(text)
-    return LabelStudioError(text)
+    if status == _GONE:
+        return RequestGoneError(text)
+    return RequestRefusedError(text) if status in _REFUSED else LabelStudioError(text)
 
 
 def redirect_hint(location: str) -> str:

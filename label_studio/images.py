@@ -1,59 +1,90 @@
-"""Pictures for the reviewers' browser: each screen uploaded once, found again by its id."""
+"""Pictures for the reviewers' browser: served from where they lie, or uploaded once each."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
+from typing import Protocol
 
-from label_studio.client import StudioClient
+from label_studio.assets import Assets
+from label_studio.storages import Storages
 from schemas.errors import PantallaError
 
 ImageOf = Callable[[str], bytes]
-"""Screen id to the bytes of its picture as it was found: PNG, JPEG, WebP or GIF."""
-
-# The server puts eight hex digits of its own before the name that was sent.
-_STORED_NAME = re.compile(r"^[0-9a-f]{8}-(?P<screen_id>[0-9a-f]+)\.[a-z]+$")
+"""Screen id to the bytes of the picture a person may see: PNG, JPEG, WebP or GIF."""
 
 
 class UnshowableImageError(PantallaError):
     """A picture is of a kind that browsers do not show."""
 
 
-class ScreenImages:
-    """The pictures of one assets project; knows what is there, uploads what is not."""
+class Places(Protocol):
+    """What is known of the pictures of a dataset, beside their bytes."""
 
-    def __init__(self, client: StudioClient, assets_id: int, image_of: ImageOf) -> None:
-        self._client = client
-        self._assets_id = assets_id
+    def key(self, screen_id: str) -> str:
+        """The name its copies carry; another one where parts of the picture are covered."""
+
+    def is_masked(self, screen_id: str) -> bool:
+        """Whether parts are covered, so that the original must never be shown."""
+
+    def served(self, screen_id: str) -> str | None:
+        """The address the server itself reaches the picture at, or None: then it is uploaded."""
+
+
+class Uploaded:
+    """The places of pictures that are all uploaded as they are."""
+
+    def key(self, screen_id: str) -> str:
+        """The screen id."""
+        return screen_id
+
+    def is_masked(self, screen_id: str) -> bool:  # noqa: ARG002 - a protocol's signature
+        """Never."""
+        return False
+
+    def served(self, screen_id: str) -> str | None:  # noqa: ARG002 - a protocol's signature
+        """Nowhere."""
+        return None
+
+
+class ScreenImages:
+    """Addresses of screens for one review project."""
+
+    def __init__(
+        self,
+        assets: Assets,
+        image_of: ImageOf,
+        places: Places | None = None,
+        storages: Storages | None = None,
+    ) -> None:
+        self._assets = assets
         self._image_of = image_of
-        self._known = stored_screens(client.uploads(assets_id))
+        self._places = places or Uploaded()
+        self._storages = storages
         self.uploaded = 0
 
     def address(self, screen_id: str) -> str:
-        """The address of a screen's picture on the server, uploading it the first time.
+        """The address of a screen's picture, uploading it the first time where it must be.
 
         Raises:
             PantallaError: if the picture cannot be read, or browsers do not show its kind.
             LabelStudioError: if the server does not take it.
         """
-        if screen_id not in self._known:
+        served = self._places.served(screen_id)
+        if served is not None and self._storages is not None:
+            self._storages.cover(served)
+            return served
+        key = self._places.key(screen_id)
+        known = self._assets.find(key)
+        if known is None:
             data = self._image_of(screen_id)
-            suffix, media_type = image_kind(data)
-            self._known[screen_id] = self._client.upload(
-                self._assets_id, f"{screen_id}.{suffix}", data, media_type
-            )
+            known = self._assets.keep(key, data, *image_kind(data))
             self.uploaded += 1
-        return self._known[screen_id]
+        return known
 
-
-def stored_screens(uploads: dict[str, str]) -> dict[str, str]:
-    """Screen id to address, from stored file names; of several copies the first by name."""
-    known: dict[str, str] = {}
-    for name in sorted(uploads):
-        match = _STORED_NAME.match(name)
-        if match:
-            known.setdefault(match["screen_id"], uploads[name])
-    return known
+    def is_safe(self, screen_id: str, address: object) -> bool:
+        """Whether a picture already on the server shows nothing that is to be covered."""
+        masked = self._places.is_masked(screen_id)
+        return not masked or self._places.key(screen_id) in str(address)
 
 
 def image_kind(data: bytes) -> tuple[str, str]:

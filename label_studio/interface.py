@@ -6,11 +6,15 @@ carry the `alias` of a label, never its text.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from xml.etree import ElementTree as ET
 
+from label_studio.words import WORDS, Variant, capitalized
 from schemas.codes import Role, Verdict
+from schemas.ids import content_id
 
 IMAGE = "image"
 BOX = "box"
@@ -18,6 +22,10 @@ POINT = "point"
 VERDICT = "verdict"
 ROLE = "role"
 INSTRUCTION = "instruction_fix"
+TEXT = "text"
+"""Text of one box: belongs to the region whose id it carries."""
+CANDIDATE_BOX = "candidate_box"
+"""Control of the boxes of other answers; `CANDIDATE` is that of their points."""
 
 ELEMENT = "element"
 """Alias of a box whose class nobody has said yet."""
@@ -25,9 +33,12 @@ CLICK = "click"
 """Alias of the click point: the model's, or the reviewer's."""
 CANDIDATE = "candidate"
 """Alias of a place that another of the k answers gave: shown, not part of the review."""
+SHOWN_ONLY = frozenset({CANDIDATE, CANDIDATE_BOX})
+"""Controls whose regions are the model's other answers; a review never holds one of its own."""
 
 CLICK_TEXT = "Punto de clic"
 """Spanish text of the click point's label."""
+CANDIDATE_TEXT = "Otra respuesta del modelo"
 
 POINT_WIDTH = 0.45
 """Radius of a drawn point, in percent of the image's width."""
@@ -61,14 +72,17 @@ HOTKEYS: dict[Verdict, str] = {
     Verdict.PERSONAL_DATA: "6",
 }
 """One key for each verdict; the guide names them too."""
+_MARK = re.compile(r' className="pantalla-(?P<mark>[0-9a-f]{10})"')
+"""On the outermost tag, a hash of the rest: tells an edited interface from an older one of ours."""
 _UNPRESSED = "ctrl+alt+shift+f{}"
 """A key for what shows none: otherwise it gets an unseen letter, and a slip becomes a result."""
 
 _STYLE = """
+.pantalla-instruccion h2 { margin: 0 0 6px !important; font-size: 20px; line-height: 1.25;
+  overflow-wrap: anywhere; }
 .pantalla-hoja { display: flex; gap: 14px; align-items: flex-start; }
 .pantalla-panel { flex: 0 0 264px; min-width: 0; }
-.pantalla-panel h2, .pantalla-panel h4, .pantalla-panel h5 { margin: 0 0 4px !important; }
-.pantalla-panel h2 { font-size: 19px; line-height: 1.25; overflow-wrap: anywhere; }
+.pantalla-panel h4, .pantalla-panel h5 { margin: 0 0 4px !important; }
 .pantalla-panel h4 { font-size: 13px; font-weight: 400; line-height: 1.35; }
 .pantalla-panel h5 { font-size: 13px; font-weight: 400; }
 .pantalla-panel .lsf-choices { margin: 6px 0; }
@@ -78,7 +92,8 @@ _STYLE = """
 .pantalla-etiquetas .lsf-label { margin: 0 4px 4px 0; font-size: 12px; }
 .pantalla-oculto { display: none; }
 .pantalla-imagen { flex: 1 1 0; min-width: 0; }
-.konvajs-content canvas { filter: drop-shadow(0 0 1px #fff) drop-shadow(0 0 1px #000); }
+.pantalla-imagen .konvajs-content canvas {
+  filter: drop-shadow(0 0 1px #fff) drop-shadow(0 0 1px #fff) drop-shadow(0 0 1px #000); }
 """
 """The last rule outlines everything drawn in white and black: it shows on any colour."""
 
@@ -101,12 +116,31 @@ class Control:
 @lru_cache(maxsize=1)
 def config_controls() -> dict[str, Control]:
     """The controls of the interface by name, read from the config itself."""
+    return _controls(build_config())
+
+
+def controls_of(config: str) -> dict[str, frozenset[str]]:
+    """The aliases of every control of a config found on a server; none where it is not XML."""
+    try:
+        return {name: control.aliases for name, control in _controls(config).items()}
+    except ET.ParseError:
+        return {}
+
+
+def _controls(config: str) -> dict[str, Control]:
     controls = {}
-    for tag in ET.fromstring(build_config()).iter():  # noqa: S314 - our own text
+    for tag in ET.fromstring(config).iter():  # noqa: S314 - ours, or checked by the server
         if "toName" in tag.attrib:
             aliases = frozenset(label.get("alias", "") for label in tag)
-            controls[tag.attrib["name"]] = Control(tag.tag.lower(), tag.attrib["toName"], aliases)
+            name = tag.attrib.get("name", "")
+            controls[name] = Control(tag.tag.lower(), tag.attrib["toName"], aliases)
     return controls
+
+
+def is_untouched_config(config: str) -> bool:
+    """Whether a config found on a server is word for word one that this program wrote."""
+    mark = _MARK.search(config)
+    return mark is not None and mark["mark"] == content_id(_MARK.sub("", config), length=10)
 
 
 @lru_cache(maxsize=1)
@@ -116,37 +150,59 @@ def data_keys() -> frozenset[str]:
     return frozenset(value[1:] for value in values if value.startswith("$"))
 
 
-def build_config() -> str:
+def build_config(variant: Variant = Variant.NEUTRAL) -> str:
     """The XML labelling config, the same for grounding and localization.
 
-    Everything to read and press stands beside the picture: above it, it pushed the marked place of
-    every second screen below the edge of a usual window.
+    The instruction is one line above all; what to read and press besides stands beside the picture:
+    above it, it pushed the marked place of every second screen below the edge of a usual window.
+    What only some verdicts need appears with them.
+
+    Args:
+        variant: whose Spanish the reviewers read; names and codes are the same in all.
     """
+    words = WORDS[variant]
     view = ET.Element("View")
     _sub(view, "Style").text = _STYLE
+    top = _sub(view, "View", className="pantalla-instruccion")
+    _sub(top, "Header", value="$instruction", size="3")
     page = _sub(view, "View", className="pantalla-hoja")
     panel = _sub(page, "View", className="pantalla-panel")
     _add_question(panel)
-    _add_verdict(panel)
-    _add_labels(_sub(panel, "View", className="pantalla-etiquetas"))
-    _add_details(panel)
+    _add_verdict(panel, words)
+    _add_labels(_when(panel, Verdict.CORRECTED, className="pantalla-etiquetas"))
+    _add_text(_when(panel, Verdict.CORRECTED), words)
+    _add_role(_when(panel, Verdict.CORRECTED))
+    _add_instruction(_when(panel, Verdict.CORRECTED, Verdict.AMBIGUOUS), words)
     _add_candidates(_sub(view, "View", className="pantalla-oculto"))
     _add_image(_sub(page, "View", className="pantalla-imagen"))
     ET.indent(view)
-    return ET.tostring(view, encoding="unicode")
+    config = ET.tostring(view, encoding="unicode")
+    mark = f' className="pantalla-{content_id(config, length=10)}"'
+    return config.replace("<View", f"<View{mark}", 1)
 
 
 def _sub(parent: ET.Element, tag: str, **attributes: str) -> ET.Element:
     return ET.SubElement(parent, tag, attributes)
 
 
+def _when(parent: ET.Element, *verdicts: Verdict, **attributes: str) -> ET.Element:
+    """A part that is only shown with one of these verdicts; conditions are told by alias."""
+    return _sub(
+        parent,
+        "View",
+        visibleWhen="choice-selected",
+        whenTagName=VERDICT,
+        whenChoiceValue=",".join(verdict.value for verdict in verdicts),
+        **attributes,
+    )
+
+
 def _add_question(cell: ET.Element) -> None:
     _sub(cell, "Header", value="$question", size="5")
-    _sub(cell, "Header", value="$instruction", size="3")
     _sub(cell, "Header", value="$answer", size="5")
 
 
-def _add_verdict(cell: ET.Element) -> None:
+def _add_verdict(cell: ET.Element, words: Mapping[str, str]) -> None:
     choices = _sub(
         cell,
         "Choices",
@@ -154,29 +210,44 @@ def _add_verdict(cell: ET.Element) -> None:
         toName=IMAGE,
         choice="single-radio",
         required="true",
-        requiredMessage="Elija un veredicto antes de enviar.",
+        requiredMessage=f"{capitalized(words['elija'])} un veredicto antes de enviar.",
     )
     for verdict in Verdict:
         attributes = {"value": verdict.spanish, "alias": verdict.value, "hotkey": HOTKEYS[verdict]}
         _sub(choices, "Choice", **attributes)
 
 
-def _add_details(cell: ET.Element) -> None:
+def _add_role(cell: ET.Element) -> None:
     _sub(cell, "Header", value="Clase del elemento (opcional)", size="6")
     choices = _sub(cell, "Choices", name=ROLE, toName=IMAGE, choice="single", layout="select")
     for number, role in enumerate(Role, start=1):
         key = _UNPRESSED.format(number)
         _sub(choices, "Choice", value=role.spanish, alias=role.value, hotkey=key)
+
+
+def _add_instruction(cell: ET.Element, words: Mapping[str, str]) -> None:
     _sub(cell, "Header", value="Instrucción corregida (opcional)", size="6")
+    _text_area(cell, INSTRUCTION, words["escríbala"])
+
+
+def _add_text(cell: ET.Element, words: Mapping[str, str]) -> None:
+    """The text of one box, while that box is selected."""
+    part = _sub(cell, "View", visibleWhen="region-selected", whenTagName=BOX)
+    _sub(part, "Header", value="Texto del recuadro (opcional)", size="6")
+    _text_area(part, TEXT, words["escríbalo"], perRegion="true")
+
+
+def _text_area(cell: ET.Element, name: str, placeholder: str, **attributes: str) -> None:
     _sub(
         cell,
         "TextArea",
-        name=INSTRUCTION,
+        name=name,
         toName=IMAGE,
-        placeholder="Escríbala aquí",
+        placeholder=placeholder,
         rows="1",
         maxSubmissions="1",
         editable="true",
+        **attributes,
     )
 
 
@@ -191,10 +262,13 @@ def _add_labels(cell: ET.Element) -> None:
 
 
 def _add_candidates(cell: ET.Element) -> None:
-    """A control that nobody can press: its points are shown, not reviewed."""
+    """Controls that nobody can press: their regions are shown, not reviewed."""
+    key = len(Role)
     points = _sub(cell, "KeyPointLabels", name=CANDIDATE, toName=IMAGE, opacity="0.6")
-    key = _UNPRESSED.format(len(Role) + 1)
-    _label(points, "Otra respuesta del modelo", CANDIDATE, _CANDIDATE_COLOR, hotkey=key)
+    _label(points, CANDIDATE_TEXT, CANDIDATE, _CANDIDATE_COLOR, hotkey=_UNPRESSED.format(key + 1))
+    style = {"strokeWidth": "1", "opacity": "0", "canRotate": "false"}
+    boxes = _sub(cell, "RectangleLabels", name=CANDIDATE_BOX, toName=IMAGE, **style)
+    _label(boxes, CANDIDATE_TEXT, CANDIDATE, _CANDIDATE_COLOR, hotkey=_UNPRESSED.format(key + 2))
 
 
 def _add_image(cell: ET.Element) -> None:

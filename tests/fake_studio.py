@@ -27,6 +27,7 @@ class FakeState:
         fail: by action (`import`, `predictions`, `upload`, `whoami`): replies to give instead of
             working, each used once; a status with a body.
         swallow: actions that answer 201 with a full count and keep nothing, this many times.
+        poison: sample ids whose import the server refuses, with all that came along.
         late: actions that do the work and then never answer, this many times.
     """
 
@@ -38,11 +39,16 @@ class FakeState:
     fail: dict[str, list[tuple[int, object]]] = field(default_factory=dict)
     swallow: dict[str, int] = field(default_factory=dict)
     late: dict[str, int] = field(default_factory=dict)
+    poison: set[str] = field(default_factory=set)
     redirect_to: str = ""
     requests: list[str] = field(default_factory=list)
 
     def count(self, line: str) -> int:
         return sum(request == line for request in self.requests)
+
+
+class RefusedError(Exception):
+    """The body is not what the server takes."""
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -72,7 +78,11 @@ class Handler(BaseHTTPRequestHandler):
         if queued:
             self._reply(*queued.pop(0))
             return
-        answer = self._answer(method, url.path, parse_qs(url.query), body)
+        try:
+            answer = self._answer(method, url.path, parse_qs(url.query), body)
+        except RefusedError:
+            self._reply(400, {"detail": "Validation error"})
+            return
         if self.state.late.get(action, 0) > 0:
             self.state.late[action] -= 1
             self.close_connection = True
@@ -101,8 +111,10 @@ class Handler(BaseHTTPRequestHandler):
             return {"id": 1, "email": "revision@example.com"}
         if path == "/api/tasks/":
             return self._tasks(query)
-        if path == "/api/dm/views/":
-            return self._views(method, body)
+        if path.startswith("/api/dm/views/"):
+            return self._views(method, path, body)
+        if path.startswith("/api/tasks/"):
+            return self._task(int(path.split("/")[3]), json.loads(body))
         if "import" in path or "file-upload" in path:
             return self._imports(path, body)
         return self._project(method, path, query, body)
@@ -112,8 +124,10 @@ class Handler(BaseHTTPRequestHandler):
         project = int(query["project"][0])
         found = [
             {
-                "id": task["id"],
-                "data": task["data"],
+                "overlap": 1,
+                "total_annotations": 0,
+                "cancelled_annotations": 0,
+                **task,
                 "total_predictions": sum(p["task"] == task["id"] for p in self.state.predictions),
             }
             for task in self.state.tasks
@@ -121,9 +135,18 @@ class Handler(BaseHTTPRequestHandler):
         ]
         return {"tasks": found, "total": len(found)}
 
-    def _views(self, method: str, body: bytes) -> object:
+    def _task(self, task_id: int, changes: dict[str, Any]) -> object:
+        task = next(task for task in self.state.tasks if task["id"] == task_id)
+        task.update(changes)
+        return task
+
+    def _views(self, method: str, path: str, body: bytes) -> object:
         if method == "GET":
             return self.state.views
+        if method == "PATCH":
+            view = self.state.views[int(path.split("/")[4]) - 1]
+            view.update(json.loads(body))
+            return view
         self.state.views.append({"id": len(self.state.views) + 1, **json.loads(body)})
         return self.state.views[-1]
 
@@ -141,6 +164,9 @@ class Handler(BaseHTTPRequestHandler):
         if "multipart" in self.headers.get("Content-Type", ""):
             return self._upload(project, body)
         rows = json.loads(body)
+        poison = self.state.poison
+        if poison and any(row["data"]["sample_id"] in poison for row in rows):
+            raise RefusedError
         if not self._swallowed("import"):
             first = len(self.state.tasks) + 1
             self.state.tasks += [
@@ -171,10 +197,17 @@ class Handler(BaseHTTPRequestHandler):
             return self.state.projects[number]
         match = re.match(r"/api/projects/(\d+)/", path)
         assert match, path
-        project = self.state.projects[int(match[1])]
+        number = int(match[1])
+        project = self.state.projects[number]
         if method == "PATCH":
             project.update(json.loads(body))
-        return {**project, "total_predictions_number": len(self.state.predictions)}
+        tasks = [task for task in self.state.tasks if task["project"] == number]
+        return {
+            **project,
+            "total_predictions_number": len(self.state.predictions),
+            "task_number": len(tasks),
+            "finished_task_number": sum(task.get("total_annotations", 0) > 0 for task in tasks),
+        }
 
     def _reply(self, status: int, answer: object, headers: dict[str, str] | None = None) -> None:
         text = answer if isinstance(answer, str) else json.dumps(answer)

@@ -16,6 +16,7 @@ from pipeline.cli.probe import probe
 from pipeline.cli.profiles import profiles_app
 from pipeline.cli.push import push
 from pipeline.cli.rejects import rejects
+from pipeline.cli.review import review_app
 from pipeline.cli.run import run
 from pipeline.cli.show import show
 from pipeline.cli.studio import studio
@@ -59,6 +60,7 @@ app.command(short_help="Run a job, or the rest of it.")(run)
 app.command(short_help="Show a sample, and draw it on its screen.")(show)
 app.command(short_help="Send uncertain samples to Label Studio.")(push)
 app.command(short_help="Show what could not be used, and take one out for a look.")(rejects)
+app.add_typer(review_app, name="review", short_help="Look after the reviews.")
 app.command(short_help="Start a local Label Studio.")(studio)
 app.command(short_help="Find out in which frame a model gives coordinates.")(probe)
 app.add_typer(profiles_app, name="profiles", short_help="List the models this version knows.")

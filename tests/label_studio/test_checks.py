@@ -66,12 +66,6 @@ def test_a_bad_region_is_named(region: Any, problem: str) -> None:
     assert any(problem in found for found in region_problems(region)), region_problems(region)
 
 
-@pytest.mark.parametrize("score", [1.7, -0.1, math.nan])
-def test_a_score_is_a_probability(score: float) -> None:
-    payload = replace(prediction(GROUNDING), score=score)
-    assert prediction_problems(payload) == [f"score is {score!r}, not in 0..1"]
-
-
 def test_region_ids_are_unique() -> None:
     payload = replace(prediction(GROUNDING), result=(BOX, BOX))
     assert prediction_problems(payload) == ["region ids are not unique"]
@@ -84,7 +78,12 @@ def test_region_ids_are_unique() -> None:
         ("image", "", "data has no 'image'"),
         ("instruction", "boto\u0301n", "'instruction' is not NFC or not valid text"),
         ("instruction", "hola \ud83d", "'instruction' is not NFC or not valid text"),
-        ("probability", 2.0, "probability is 2.0, not in 0..1"),
+        ("priority", 2.0, "priority is 2.0, not in 0..1"),
+        (
+            "image",
+            "data:image/png;base64,iVBORw0KGgo=",
+            "'image' holds the picture itself: lists of such tasks take minutes",
+        ),
     ],
 )
 def test_a_bad_task_is_named(key: str, value: object, problem: str) -> None:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from label_studio.images import UnshowableImageError, image_kind, stored_screens
+from label_studio.assets import stored_pictures
+from label_studio.images import UnshowableImageError, image_kind
 
 
 @pytest.mark.parametrize(
@@ -29,9 +30,9 @@ def test_stored_names_lead_back_to_screens() -> None:
         "0a1b2c3d-beef01.png": "/data/upload/2/0a1b2c3d-beef01.png",
         "ffffffff-beef01.png": "/data/upload/2/ffffffff-beef01.png",
         "0a1b2c3d-cafe02.jpg": "/data/upload/2/0a1b2c3d-cafe02.jpg",
-        "0a1b2c3d-notas.txt": "/data/upload/2/0a1b2c3d-notas.txt",
+        "de-otra-mano.png": "/data/upload/2/de-otra-mano.png",
     }
-    assert stored_screens(uploads) == {
+    assert stored_pictures(uploads) == {
         "beef01": "/data/upload/2/0a1b2c3d-beef01.png",
         "cafe02": "/data/upload/2/0a1b2c3d-cafe02.jpg",
     }

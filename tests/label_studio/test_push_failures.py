@@ -214,7 +214,7 @@ def test_a_second_pusher_is_refused(fake: Fake, tmp_path: Path) -> None:
 def test_a_bad_sample_and_a_bad_picture_fail_alone(fake: Fake, tmp_path: Path) -> None:
     server, state = fake
     samples = many(4)
-    samples[1] = replace(samples[1], probability=1.7)
+    samples[1] = replace(samples[1], priority=1.7)
     samples[2] = replace(samples[2], screen_id="c" * 64)
 
     def pictures(screen_id: str) -> bytes:
@@ -225,9 +225,7 @@ def test_a_bad_sample_and_a_bad_picture_fail_alone(fake: Fake, tmp_path: Path) -
     report = push_samples(samples, pictures, server, lock_dir=tmp_path)
     assert sample_ids(state) == ["muestra-000", "muestra-003"]
     assert report.failed == (
-        PushFailure(
-            "muestra-001", "invalid", "probability is 1.7, not in 0..1; score is 1.7, not in 0..1"
-        ),
+        PushFailure("muestra-001", "invalid", "priority is 1.7, not in 0..1"),
         PushFailure("muestra-002", "image", "capturas.tar: tres.png has changed"),
     )
     assert (report.wanted, report.added) == (4, 2)

@@ -47,6 +47,10 @@ def open_queue(page: Page, report: PushReport) -> None:
     page.goto(report.project_url)
     page.get_by_text("Label All Tasks").click()
     page.get_by_text("Qué se le pide").wait_for()
+    for picture in page.locator('img[src*="guia-"]').all():
+        picture.scroll_into_view_if_needed()
+        assert picture.evaluate("image => image.complete && image.naturalWidth") > 100
+    shot(page, "guia")
     page.keyboard.press("Escape")
     page.get_by_text("Qué se le pide").wait_for(state="hidden")
     page.locator(DRAWING).wait_for()
@@ -94,14 +98,10 @@ def test_a_reviewer_sees_spanish_and_the_box_on_the_element(
         image = shot(page, "tarea")
         for verdict in Verdict:
             assert page.get_by_text(verdict.spanish).first.is_visible()
-        for role in Role:
-            assert page.locator(".lsf-label", has_text=role.spanish).first.is_visible()
         for text in (
             "Guardar la configuración del año",
             "¿Está bien marcado el elemento que pide la instrucción?",
             "Respuesta del modelo: el lugar marcado en la captura.",
-            "Clase del elemento (opcional)",
-            "Instrucción corregida (opcional)",
         ):
             assert page.get_by_text(text).is_visible()
         area = page.locator(DRAWING).bounding_box()
@@ -112,6 +112,32 @@ def test_a_reviewer_sees_spanish_and_the_box_on_the_element(
         assert "40.00%" not in page.inner_text("body"), "the score must not lead the reviewer"
 
 
+ROLE, INSTRUCTION = "Clase del elemento (opcional)", "Instrucción corregida (opcional)"
+
+
+def test_a_verdict_brings_what_it_needs_and_nothing_else(
+    studio: StudioServer, tmp_path: Path
+) -> None:
+    report = pushed(studio, "Navegador: veredictos", tmp_path)
+    with logged_in_page(studio) as page:
+        open_queue(page, report)
+        for key, verdict in zip("123456", Verdict, strict=True):
+            page.keyboard.press(key)
+            corrected = verdict is Verdict.CORRECTED
+            asked = corrected or verdict is Verdict.AMBIGUOUS
+            page.get_by_text(INSTRUCTION).wait_for(state="visible" if asked else "hidden")
+            page.get_by_text(ROLE).wait_for(state="visible" if corrected else "hidden")
+            for role in Role:
+                label = page.locator(".lsf-label", has_text=role.spanish).first
+                assert label.is_visible() is corrected
+            shot(page, f"veredicto-{verdict.value}")
+        page.keyboard.press("2")
+        assert not page.get_by_text("Texto del recuadro (opcional)").is_visible()
+        page.locator(".lsf-outliner-item").first.click()
+        page.get_by_text("Texto del recuadro (opcional)").wait_for()
+        shot(page, "recuadro-elegido")
+
+
 def test_two_keys_are_a_verdict_with_the_models_place(studio: StudioServer, tmp_path: Path) -> None:
     report = pushed(studio, "Navegador: enviar", tmp_path)
     with logged_in_page(studio) as page:
@@ -120,7 +146,7 @@ def test_two_keys_are_a_verdict_with_the_models_place(studio: StudioServer, tmp_
         page.get_by_text("Elija un veredicto antes de enviar.").wait_for()
         shot(page, "aviso")
         page.keyboard.press("Escape")
-        for letter in "vbyiojklnm":
+        for letter in "vbyiojklnm7890qwtasdfgzxc":
             page.keyboard.press(letter)  # shown nowhere, so they must do nothing
         page.keyboard.press("1")
         with page.expect_response(lambda reply: "/annotations" in reply.url and reply.ok):

@@ -13,7 +13,7 @@ from studio_server import TOKEN_ENV
 from label_studio.client import ServerSettings, StudioClient, connect
 from label_studio.failures import explained
 from label_studio.images import ScreenImages
-from label_studio.project import ensure_assets, ensure_project
+from label_studio.project import ensure_project
 from label_studio.push import PushReport, push_samples
 from label_studio.server import StudioServer
 from label_studio.tasks import task_data
@@ -62,8 +62,9 @@ def test_a_push_killed_after_the_tasks_is_repaired_by_the_next(
 ) -> None:
     server = settings(studio, "Envío interrumpido")
     client = connect(server)
-    project_id = ensure_project(client, server.project)
-    images = ScreenImages(client, ensure_assets(client, server.project), image_of)
+    project = ensure_project(client, server.project)
+    project_id = project.project_id
+    images = ScreenImages(project.assets, image_of)
     client.import_tasks(
         project_id,
         [task_data(sample, images.address(sample.screen_id)) for sample in many(4)],

@@ -9,6 +9,7 @@ from review_cases import GROUNDING
 
 from label_studio.checks import prediction_problems, task_problems
 from label_studio.tasks import Region, prediction, task_data
+from label_studio.words import Variant
 from schemas.codes import QueryKind, Role, SampleStatus
 from schemas.geometry import Box, FrameKind, Point, SeenImage, Size, point_from_frame
 from schemas.records import Item
@@ -20,7 +21,6 @@ def values(regions: tuple[Region, ...]) -> list[dict[str, object]]:
 
 def test_a_box_and_a_point_are_one_prediction_in_percent() -> None:
     payload = prediction(GROUNDING)
-    assert payload.score == 0.4
     assert payload.model_version == "pantalla"
     assert payload.result == (
         {
@@ -107,6 +107,54 @@ def test_several_elements_keep_their_order_and_class() -> None:
     assert answer == "Respuesta del modelo: un elemento marcado en la captura."
 
 
+def test_a_text_belongs_to_its_box() -> None:
+    items = (
+        Item(box=Box(0, 0, 128, 80), role=Role.BUTTON, label="  Guardar  cambios "),
+        Item(box=Box(128, 0, 256, 80), role=Role.LINK),
+    )
+    sample = replace(GROUNDING, kind=QueryKind.LOCALIZATION, items=items)
+    box, text, other = prediction(sample).result
+    assert (text["from_name"], text["type"], text["id"]) == ("text", "textarea", box["id"])
+    assert text["value"]["text"] == ["Guardar cambios"]
+    assert other["id"] != box["id"]
+    assert prediction_problems(prediction(sample)) == []
+    assert [
+        r["from_name"] for r in prediction(replace(sample, kind=QueryKind.GROUNDING)).result
+    ] == [
+        "box",
+        "box",
+    ]
+
+
+def test_elements_before_a_cut_are_drawn_and_said_to_be_cut() -> None:
+    sample = replace(
+        GROUNDING,
+        kind=QueryKind.LOCALIZATION,
+        status=SampleStatus.TRUNCATED,
+        items=(Item(box=Box(0, 0, 128, 80)), Item(box=Box(128, 0, 256, 80))),
+    )
+    data = task_data(sample, "/x")
+    assert len(prediction(sample).result) == 2
+    assert data["answer"] == (
+        "Respuesta del modelo: se cortó antes de terminar; 2 elementos marcados en la captura."
+    )
+    assert data["question"] == "¿Están marcados todos los elementos, cada uno con su clase?"
+
+
+@pytest.mark.parametrize(
+    ("variant", "asked"),
+    [
+        (Variant.NEUTRAL, "Márquelo."),
+        (Variant.ARGENTINA, "Marcalo."),
+        (Variant.MEXICO, "Márquelo."),
+        (Variant.SPAIN, "Márcalo."),
+    ],
+)
+def test_the_question_speaks_as_the_guide_does(variant: Variant, asked: str) -> None:
+    sample = replace(GROUNDING, status=SampleStatus.NO_ANSWER, items=())
+    assert task_data(sample, "/x", variant)["question"].endswith(f"la instrucción? {asked}")
+
+
 def test_among_all_elements_a_box_is_not_covered_by_its_point() -> None:
     items = (Item(point=Point(64, 40), box=Box(0, 0, 128, 80)), Item(point=Point(300, 300)))
     sample = replace(GROUNDING, kind=QueryKind.LOCALIZATION, items=items)
@@ -164,8 +212,11 @@ def test_only_answers_that_look_different_are_drawn_as_others() -> None:
         ),
     )
     others = [r for r in prediction(sample).result if r["from_name"] == "candidate"]
-    assert [(r["value"]["x"], r["value"]["y"]) for r in others] == [(78.125, 75.0), (9.375, 76.25)]
-    assert all(r["readonly"] and r["value"]["keypointlabels"] == ["candidate"] for r in others)
+    assert [(r["value"]["x"], r["value"]["y"]) for r in others] == [(78.125, 75.0)]
+    (box,) = [r for r in prediction(sample).result if r["from_name"] == "candidate_box"]
+    assert (box["value"]["x"], box["value"]["y"], box["value"]["width"]) == (7.8125, 75.0, 3.125)
+    assert box["value"]["rectanglelabels"] == others[0]["value"]["keypointlabels"] == ["candidate"]
+    assert all(r["readonly"] for r in (*others, box))
     assert prediction_problems(prediction(sample)) == []
 
 
@@ -185,7 +236,12 @@ def test_an_answer_without_a_place_is_said_in_words(status: SampleStatus, answer
 
 
 def test_the_data_carries_the_key_the_model_and_composed_text() -> None:
-    sample = replace(GROUNDING, instruction="Abrir la configuracio\u0301n", app="wagtail")
+    sample = replace(
+        GROUNDING,
+        instruction="Abrir la configuracio\u0301n",
+        app="wagtail",
+        priority=0.1234567,
+    )
     data = task_data(sample, "/data/upload/2/x.png")
     assert data == {
         "sample_id": "muestra-1",
@@ -196,12 +252,12 @@ def test_the_data_carries_the_key_the_model_and_composed_text() -> None:
         "answer": "Respuesta del modelo: el lugar marcado en la captura.",
         "kind": "grounding",
         "status": "ok",
-        "probability": 0.4,
+        "priority": 0.123457,
         "model": "nano abc123",
         "app": "wagtail",
         "locale": "",
     }
-    assert "route" not in data
+    assert not {"route", "probability", "score"} & data.keys()
     assert task_problems(data) == []
 
 

@@ -3,8 +3,10 @@
 import io
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from fake_studio import TOKEN, FakeState, fake_studio
 from job_fixtures import job, oracle, scripted, write_tar
@@ -15,13 +17,19 @@ from pipeline.cli.app import main
 from pipeline.config import LabelStudioConfig
 from pipeline.dataset import Dataset, open_dataset
 from pipeline.push import picture_reader, push_dataset
-from pipeline.review_samples import review_samples, samples_to_review
+from pipeline.review_samples import (
+    in_order,
+    informativeness,
+    review_samples,
+    samples_to_review,
+)
 from pipeline.run import run_job
-from schemas.codes import QueryKind, Role, SampleStatus
+from schemas.codes import QueryKind, Role, Route, SampleStatus
 from schemas.errors import ConfigError
 from schemas.geometry import Box, Point, Size
 from schemas.ids import sha256_hex
 from schemas.records import Item
+from schemas.review import ReviewSample
 
 SCREENS = (
     Stored(
@@ -70,26 +78,96 @@ def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[tuple[st
         yield running
 
 
-def test_review_and_audit_go_to_people_most_uncertain_first(dataset: Dataset) -> None:
+def test_review_and_audit_go_to_people_most_informative_first(dataset: Dataset) -> None:
     samples = samples_to_review(dataset)
-    assert [sample.instruction for sample in samples] == [
-        "Salir",
-        "Todos los elementos",
-        "Abrir el menú",
-        "Imprimir",
-    ]
+    doubts = [sample.instruction for sample in samples if sample.instruction != "Imprimir"]
+    assert doubts == ["Todos los elementos", "Abrir el menú", "Salir"]
+    assert len(samples) == 4
+    order = [sample.priority for sample in samples]
+    assert order == sorted(order, reverse=True)
     assert samples == review_samples(
         dataset.table("annotations"), {s.screen_id: s.app for s in dataset.screens()}
     )
 
 
+def routed(count: int, route: Route, probability: float) -> list[tuple[ReviewSample, Route]]:
+    """Samples of one route with different ids and nearly the same certainty."""
+    base = ReviewSample(
+        sample_id="",
+        screen_id="a" * 64,
+        kind=QueryKind.GROUNDING,
+        instruction="Guardar",
+        status=SampleStatus.OK,
+        items=(Item(point=Point(1, 1)),),
+        candidates=(),
+        size=Size(10, 10),
+        probability=probability,
+        model="m",
+    )
+    return [
+        (
+            replace(
+                base,
+                sample_id=sha256_hex(f"{route}{n}".encode())[:32],
+                probability=probability * (n + 1) / count,
+            ),
+            route,
+        )
+        for n in range(count)
+    ]
+
+
+def test_nothing_tells_an_audited_sample_from_one_in_doubt() -> None:
+    doubts, audits = routed(300, Route.REVIEW, 0.79), routed(100, Route.AUDIT, 0.97)
+    order = in_order(audits + doubts)
+    audited = {sample.sample_id for sample, _ in audits}
+    places = [n for n, sample in enumerate(order) if sample.sample_id in audited]
+    thirds = [
+        sum(n * len(order) // 3 <= place < (n + 1) * len(order) // 3 for place in places)
+        for n in range(3)
+    ]
+    assert min(thirds) > 20, "the audit is spread through the queue"
+    seen = {informativeness(sample) for sample, _ in doubts}
+    assert {sample.priority for sample in order} <= seen, "an audited one has no value of its own"
+    again = in_order(doubts[::-1] + audits)
+    assert [sample.sample_id for sample in order] == [sample.sample_id for sample in again]
+
+
+def test_answers_that_cannot_be_used_come_last() -> None:
+    (sample, _), *_ = routed(1, Route.REVIEW, 0.5)
+    assert informativeness(sample) == 1.0
+    assert informativeness(replace(sample, probability=0.1)) == pytest.approx(0.2)
+    assert informativeness(replace(sample, status=SampleStatus.UNPARSEABLE)) == 0.0
+
+
+def test_only_answers_outside_the_winning_region_are_shown_as_others(tmp_path: Path) -> None:
+    ask = Ask("Abrir", "review", point=(100, 100), answers=("a", "b", "c"))
+    near = make_stored(tmp_path, [Stored("cerca", (ask,))])
+    (sample,) = samples_to_review(near)
+    assert sample.candidates == (), "9 px apart, all in one region"
+    table = near.table("annotations")
+    row = table.to_pylist()[0]
+    row["candidates"][2].update(x=300.0, y=20.0)
+    moved = pa.Table.from_pylist([row], schema=table.schema)
+    (sample,) = review_samples(moved)
+    assert [item.point for item in sample.candidates] == [Point(300, 20)]
+    moved = pa.Table.from_pylist(
+        [{**row, "status": "absent", "x": None, "y": None}], schema=table.schema
+    )
+    (sample,) = review_samples(moved)
+    assert len(sample.candidates) == 3, "where no place won, each is another answer"
+
+
 def test_a_sample_keeps_what_a_reviewer_needs(dataset: Dataset) -> None:
-    absent, elements, menu, _ = samples_to_review(dataset)
+    samples = {sample.instruction: sample for sample in samples_to_review(dataset)}
+    absent, elements, menu = (
+        samples[text] for text in ("Salir", "Todos los elementos", "Abrir el menú")
+    )
     assert (absent.status, absent.items, absent.app) == (SampleStatus.ABSENT, (), None)
     assert menu.sample_id == sample_id("uno", 0)
     assert menu.kind is QueryKind.GROUNDING
     assert [item.point for item in menu.items] == [Point(30, 40)]
-    assert (menu.size, menu.model, menu.app) == (Size(320, 240), "prueba r1", "prueba")
+    assert (menu.size, menu.model, menu.app) == (Size(320, 240), "prueba r1, nano 1", "prueba")
     assert menu.locale == "es-AR"
     assert elements.kind is QueryKind.LOCALIZATION
     assert elements.items == (
@@ -108,8 +186,8 @@ def test_a_dataset_is_pushed_once_however_often(
     assert (first.tasks_new, first.tasks_present, first.pending, first.note) == (4, 0, 0, "")
     assert (again.tasks_new, again.tasks_present, again.pending) == (0, 4, 0)
     assert first.project == f"{url}/projects/1/data"
-    assert state.tasks[0]["data"]["instruction"] == "Salir"
-    assert len(state.files) == 3
+    assert state.tasks[0]["data"]["instruction"] == "Todos los elementos"
+    assert sum("guia-" not in file["file"] for file in state.files) == 3
 
 
 def test_the_reviewer_gets_the_original_bytes(dataset: Dataset) -> None:
@@ -209,7 +287,7 @@ def test_the_command_ends_with_1_when_something_waits(
     dataset: Dataset, server: tuple[str, FakeState], capsys: pytest.CaptureFixture[str]
 ) -> None:
     url, state = server
-    state.fail["import"] = [(400, {"detail": "no"})]
+    state.poison = {sample.sample_id for sample in samples_to_review(dataset)}
     assert command(["push", dataset.uri, "--url", url]) == 1
     assert "4 not pushed: refused" in capsys.readouterr().out
 
