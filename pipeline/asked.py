@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipeline.dataset import open_dataset
+from pipeline.dataset import open_root
 from transforms.commit import DatasetWriter
 
 _asked: dict[str, set[str]] = {}
@@ -14,7 +14,7 @@ def asked_before(writer: DatasetWriter) -> set[str]:
     The caller adds what it asks, so that later lots of this process know.
     """
     if writer.uri not in _asked:
-        dataset = open_dataset(writer.uri, writer.s3_endpoint)
+        dataset = open_root(writer.uri, writer.s3_endpoint)
         ids = dataset.table("annotations", ["sample_id"])["sample_id"]
         _asked[writer.uri] = set(ids.to_pylist())
     return _asked[writer.uri]

@@ -14,6 +14,7 @@ from PIL import Image
 from pipeline.dataset_parts import check_version, read_part, table_schema
 from pipeline.rows import SampleRow, ScreenRow, sample_rows, screen_rows
 from pipeline.totals import total_counts
+from pipeline.versions import newest_root
 from schemas.commits import CommitRecord, DatasetHead, UnitCounts, commit_from_json, read_head
 from schemas.errors import DatasetError
 from schemas.ids import sha256_hex
@@ -63,13 +64,13 @@ class Dataset:
         """The commit records, by shard and position in the shard.
 
         Raises:
-            DatasetError: if a record is not valid, or two were made under different settings.
+            DatasetError: if a record is not valid, or was made under other settings than the head.
         """
         if self._commits is None:
             listed = self.storage.list(join_uri(self.uri, COMMITS))
             uris = sorted(stat.uri for stat in listed if stat.uri.endswith(".json"))
             records = [self._record(uri) for uri in uris]
-            _check_one_fingerprint(self.uri, records)
+            _check_one_fingerprint(self.uri, records, self._head().fingerprint)
             self._commits = sorted(records, key=lambda r: (r.shard, r.unit_index, r.unit_id))
         return list(self._commits)
 
@@ -220,16 +221,23 @@ class Dataset:
 def open_dataset(
     uri: str, s3_endpoint: str | None = None, input_endpoint: S3Address = None
 ) -> Dataset:
-    """Open a dataset for reading.
+    """Open a dataset for reading: its newest version, unless one is named.
 
     Args:
-        uri: a local folder or `s3://bucket/prefix`.
+        uri: a local folder or `s3://bucket/prefix`; `name@v1`, `name@v2`, ... name a version.
         s3_endpoint: of the dataset, where it is not AWS.
         input_endpoint: of the shards its screens point to; default: `s3_endpoint`.
 
     Raises:
         DatasetError: if there is no dataset there.
     """
+    return open_root(newest_root(uri, s3_endpoint), s3_endpoint, input_endpoint)
+
+
+def open_root(
+    uri: str, s3_endpoint: str | None = None, input_endpoint: S3Address = None
+) -> Dataset:
+    """As `open_dataset`, but exactly what lies at `uri`, whatever newer versions there are."""
     root = normalize_uri(uri).rstrip("/")
     storage = storage_for(root, s3_endpoint)
     if not storage.exists(join_uri(root, HEAD)):
@@ -240,8 +248,8 @@ def open_dataset(
     return Dataset(root, storage, input_endpoint or s3_endpoint)
 
 
-def _check_one_fingerprint(uri: str, records: Sequence[CommitRecord]) -> None:
-    found = sorted({record.fingerprint for record in records})
+def _check_one_fingerprint(uri: str, records: Sequence[CommitRecord], head: str) -> None:
+    found = sorted({head, *(record.fingerprint for record in records)})
     if len(found) > 1:
         raise DatasetError(
             f"{uri}: holds units made under {len(found)} different settings "

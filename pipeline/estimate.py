@@ -9,10 +9,11 @@ from dataclasses import asdict, dataclass
 from typing import TypeAlias
 
 from pipeline.config import JobConfig
-from pipeline.dataset import Dataset, open_dataset
+from pipeline.dataset import Dataset, open_root
 from pipeline.fingerprint import fingerprint_of
 from pipeline.plan import Plan, make_plan
 from pipeline.report.last_work import last_work
+from pipeline.versions import newest_root
 from schemas.codes import QueryKind
 from schemas.records import Member, Shard, ShardKind, Unit
 from transforms.commit import HEAD
@@ -114,10 +115,10 @@ def estimate_json(found: Estimate) -> str:
 
 
 def _existing(config: JobConfig) -> Dataset | None:
-    uri = config.output.dataset
+    uri = newest_root(config.output.dataset, config.output.s3_endpoint)
     if not storage_for(uri, config.output.s3_endpoint).exists(join_uri(uri, HEAD)):
         return None
-    return open_dataset(uri, config.output.s3_endpoint)
+    return open_root(uri, config.output.s3_endpoint)
 
 
 def _conflict(config: JobConfig, plan: Plan, dataset: Dataset) -> str:

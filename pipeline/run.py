@@ -5,20 +5,22 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from pipeline.announce import listening
 from pipeline.asked import forget_asked
+from pipeline.at_work import at_work
 from pipeline.attend import attend
+from pipeline.claim import claim_plan
+from pipeline.clean import sweep
 from pipeline.config import JobConfig, LimitsConfig
-from pipeline.dataset import Dataset, open_dataset
+from pipeline.dataset import Dataset, open_root
 from pipeline.exits import exit_status
-from pipeline.fingerprint import claim_dataset
 from pipeline.heartbeat import Heartbeat, Phase, heartbeat_uri
 from pipeline.observer import Observer
 from pipeline.partition import Partition
-from pipeline.plan import Plan, keep_indexes, make_plan
+from pipeline.plan import Plan, make_plan
 from pipeline.proof import missing_units, planned_records, prove
 from pipeline.report.stats import PushOutcome, RunStats, run_stats
 from pipeline.report.words import count_words
@@ -26,8 +28,9 @@ from pipeline.report.write import Report, write_report
 from pipeline.review_samples import REVIEWED
 from pipeline.settings import WorkerSettings, worker_settings
 from pipeline.stopping import interruptible, stop_signal, stoppable
+from pipeline.versions import root_for_run
 from schemas.commits import CommitRecord
-from schemas.errors import DatasetError, LabelStudioError, StoppedError
+from schemas.errors import LabelStudioError, StoppedError
 from transforms.engines.base import EngineFactory
 from transforms.engines.holder import release_engine
 from transforms.profiles.load import load_profile
@@ -61,10 +64,12 @@ class Ready:
     """A job that may begin: its input is listed, and its dataset is its own.
 
     Attributes:
+        config: as it was given, but with the place of the dataset's version that is written.
         plan: the whole; `part` is what this run does of it.
         done: ids of the units that were committed before.
     """
 
+    config: JobConfig
     plan: Plan
     part: Plan
     settings: WorkerSettings
@@ -85,8 +90,11 @@ def run_job(
     engine_factory: EngineFactory | None = None,
     partition: Partition | None = None,
     workers: Workers | None = None,
+    new_version: bool = False,
 ) -> RunOutcome:
     """Run the whole job, or the rest of it: committed units are never done again.
+
+    Long because it tells the order of a run, and its options, in one place.
 
     Args:
         config: the job.
@@ -96,10 +104,10 @@ def run_job(
         engine_factory: another engine than vLLM, for tests.
         partition: do, prove and report only this part; a run without proves and pushes the whole.
         workers: annotate in place of this process, which then proves, pushes and reports.
+        new_version: other settings than those of the dataset go to a version of their own.
 
     Raises:
-        PantallaError: wrong settings or input before any model is loaded; later `EngineError` if
-            the engine cannot be kept alive, `CountMismatchError` if something was lost.
+        PantallaError: wrong settings or input, early; later an engine, a store, a count.
         StoppedError: if a signal came before there was anything to report.
     """
     watch, clock = observer or Observer(), _Clock()
@@ -107,8 +115,9 @@ def run_job(
         with interruptible("listing what there is to read"):
             watch.status("Listing what there is to read")
             _check_flags(beam_arguments)
-            ready = _prepare(config, engine_factory, partition)
-        with _heartbeat(config, ready, watch) as beat:
+            ready = _prepare(config, engine_factory, partition, new_version=new_version)
+        config = ready.config
+        with at_work(ready.settings.writer, "job"), _heartbeat(config, ready, watch) as beat:
             if workers is None:
                 _annotate(ready, config, beam_arguments, beat)
             else:
@@ -119,12 +128,22 @@ def run_job(
 
 
 def _prepare(
-    config: JobConfig, engine_factory: EngineFactory | None, partition: Partition | None
+    config: JobConfig,
+    engine_factory: EngineFactory | None,
+    partition: Partition | None,
+    *,
+    new_version: bool,
 ) -> Ready:
     plan = make_plan(config)
     settings = worker_settings(config, plan, engine_factory)
-    done = _claim(plan, config, settings)
-    return Ready(plan, plan.part(partition), settings, done, partition)
+    output = config.output
+    root = root_for_run(
+        output.dataset, settings.ingredients, output.s3_endpoint, new_version=new_version
+    )
+    placed = config.model_copy(update={"output": output.model_copy(update={"dataset": root})})
+    settings = replace(settings, writer=replace(settings.writer, uri=root))
+    done = claim_plan(plan, placed, settings)
+    return Ready(placed, plan, plan.part(partition), settings, done, partition)
 
 
 def _conclude(
@@ -159,7 +178,9 @@ def _end(
     stats: RunStats,
     signal: int | None,
 ) -> RunOutcome:
-    """Report, and say how it went."""
+    """Report, and say how it went; a whole run that got to its end leaves no leftovers."""
+    if partition is None and signal is None:
+        sweep(_dataset(config))
     report = write_report(dataset, stats, config, partition)
     # One partition may hold all the bad shards: the limit is for the whole.
     limits = config.limits if partition is None else LimitsConfig(max_reject_share=1)
@@ -197,7 +218,7 @@ class _Clock:
 
 
 def _dataset(config: JobConfig) -> Dataset:
-    return open_dataset(config.output.dataset, config.output.s3_endpoint, config.input.s3)
+    return open_root(config.output.dataset, config.output.s3_endpoint, config.input.s3)
 
 
 def _reported(
@@ -206,28 +227,6 @@ def _reported(
     """What a report is about: the whole dataset, or the units of a partition."""
     dataset = _dataset(config)
     return dataset if partition is None else dataset.only({record.unit_id for record in records})
-
-
-def _claim(plan: Plan, config: JobConfig, settings: WorkerSettings) -> frozenset[str]:
-    """Make the dataset ours, keep the new indexes in it, and say which of its units are done.
-
-    Raises:
-        DatasetError: if it was made under other settings, or a shard of the plan was cut into
-            other units before: a changed shard is refused, never mixed in.
-    """
-    claim_dataset(settings.writer.uri, settings.ingredients, settings.writer.s3_endpoint)
-    dataset = _dataset(config)
-    planned = {unit.unit_id for unit in plan.units}
-    shards = {shard.uri for shard in plan.shards}
-    records = dataset.commits()
-    stale = sorted({r.shard for r in records if r.shard in shards and r.unit_id not in planned})
-    if stale:
-        raise DatasetError(
-            f"{dataset.uri}: these shards have changed since they were annotated: "
-            f"{', '.join(stale)}. Point output.dataset at a new place, or put the old shards back"
-        )
-    keep_indexes(plan, config)
-    return frozenset(record.unit_id for record in records)
 
 
 def _annotate(

@@ -13,7 +13,19 @@ from pipeline.demo.demo import screens_dir
 
 ROOT = Path(__file__).resolve().parents[1]
 READMES = ("README.md", "README.es.md")
-VERBS = ("demo", "plan", "run", "show", "rejects", "push", "review", "studio", "profiles", "probe")
+VERBS = (
+    "demo",
+    "plan",
+    "run",
+    "show",
+    "rejects",
+    "push",
+    "review",
+    "studio",
+    "clean",
+    "profiles",
+    "probe",
+)
 
 
 def blocks(name: str, language: str) -> list[str]:

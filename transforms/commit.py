@@ -1,8 +1,15 @@
-"""A unit becomes real: its parts are written and verified, then one small record says so."""
+"""A unit becomes real: its parts are written and verified, then one small record says so.
+
+Exactly once, also when two jobs do the same unit at the same time, and also on a store that
+ignores conditional writes: a part's name holds the hash of its content, so no job overwrites what
+another one wrote, and a record names parts of one attempt only. Whichever record stands in the end
+is whole. What the other attempt left is never read.
+"""
 
 from __future__ import annotations
 
 import io
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -22,7 +29,9 @@ from schemas.errors import DatasetError, StorageError
 from schemas.ids import sha256_hex
 from schemas.records import Unit
 from schemas.tables import SCHEMA_VERSION
-from transforms.storage import join_uri, storage_for
+from transforms.storage import Storage, join_uri, storage_for
+
+log = logging.getLogger(__name__)
 
 HEAD = "_dataset.json"
 """Name of the head file: the fingerprint of the dataset and what it is made of."""
@@ -33,13 +42,15 @@ COMMITS = "_commits"
 RUN = "_run"
 """Folder for what runs say of themselves while they work and of their parts; never data."""
 
+_WRITES = 3
+"""Times a part is written before a store that does not give back what it took is given up."""
+
 
 @dataclass(frozen=True, slots=True)
 class DatasetWriter:
     """Writes units into one dataset. Safe to call again for a unit that was half written.
 
-    Part names depend on the unit and the fingerprint alone, so a killed attempt is overwritten by
-    the next one; a part counts only once the unit's record names it.
+    A part counts only once the unit's record names it.
 
     Attributes:
         uri: local folder or `s3://bucket/prefix`.
@@ -50,9 +61,14 @@ class DatasetWriter:
     fingerprint: str
     s3_endpoint: str | None = None
 
+    @property
+    def storage(self) -> Storage:
+        """What holds the dataset."""
+        return storage_for(self.uri, self.s3_endpoint)
+
     def find(self, unit_id: str) -> CommitRecord | None:
         """The commit record of a unit, or None when it is not committed."""
-        storage = storage_for(self.uri, self.s3_endpoint)
+        storage = self.storage
         record_uri = self._record_uri(unit_id)
         if not storage.exists(record_uri):
             return None
@@ -67,15 +83,22 @@ class DatasetWriter:
     ) -> CommitRecord:
         """Write the parts, verify them, then the record; returns the record that now stands.
 
-        When another job committed the unit first, its record stands and ours is dropped: parts of
-        the same name hold the same unit under the same fingerprint.
+        When another job commits the same unit at the same time, one record stands and the parts of
+        the other attempt are leftovers.
 
         Raises:
             StorageError: if a part cannot be written or does not read back as written.
             DatasetError: if the dataset is not, or no longer, one of our fingerprint.
         """
         self._check_claim()
-        parts = tuple(self._write_part(unit, name, table) for name, table in tables.items())
+        try:
+            parts = tuple(self._write_part(unit, name, table) for name, table in tables.items())
+        except StorageError:
+            # Another job may have committed this unit, and swept up the parts we were writing.
+            standing = self.find(unit.unit_id)
+            if standing is None:
+                raise
+            return standing
         record = CommitRecord(
             unit_id=unit.unit_id,
             unit_index=unit.index,
@@ -86,14 +109,35 @@ class DatasetWriter:
             counts=counts,
             worker=worker,
         )
-        storage = storage_for(self.uri, self.s3_endpoint)
-        if storage.create(self._record_uri(unit.unit_id), commit_to_json(record)):
-            return record
-        return self.find(unit.unit_id) or record
+        return self._stand(record)
+
+    def _stand(self, record: CommitRecord) -> CommitRecord:
+        """Put the record where there is none yet, and give back the one that stands.
+
+        It is looked up before, for stores without conditional writes, and after: a write whose
+        answer was lost is repeated, and then finds itself. The claim is checked once more since a
+        job with other settings may take over a dataset that has no unit: it writes the head, then
+        looks for records; we write the record, then look at the head. One of the two must see the
+        other, and gives way.
+        """
+        storage = self.storage
+        uri = self._record_uri(record.unit_id)
+        if self.find(record.unit_id) is None:
+            storage.create(uri, commit_to_json(record))
+        standing = self.find(record.unit_id)
+        if standing is None:
+            raise StorageError(f"{uri}: the record was written and is not there")
+        try:
+            self._check_claim()
+        except DatasetError:
+            if standing.fingerprint == self.fingerprint:
+                storage.delete(uri)
+            raise
+        return standing
 
     def _check_claim(self) -> None:
         """Another job may have claimed the dataset while it was still empty."""
-        storage = storage_for(self.uri, self.s3_endpoint)
+        storage = self.storage
         head_uri = join_uri(self.uri, HEAD)
         found = read_head(storage.read(head_uri), head_uri)
         if found.fingerprint != self.fingerprint:
@@ -105,25 +149,41 @@ class DatasetWriter:
         return join_uri(self.uri, COMMITS, f"{unit_id}.json")
 
     def _write_part(self, unit: Unit, name: str, table: pa.Table) -> PartRef:
-        path = f"{name}/{unit.unit_id}-{self.fingerprint[:8]}.parquet"
         data = _parquet_bytes(table)
-        storage = storage_for(self.uri, self.s3_endpoint)
+        digest = sha256_hex(data)
+        path = f"{name}/{unit.unit_id}-{self.fingerprint[:8]}-{digest[:12]}.parquet"
+        storage = self.storage
         target = join_uri(self.uri, *path.split("/"))
-        storage.write_atomic(target, data)
-        _verify(data, table, target, storage.stat(target).size)
-        return PartRef(name, path, table.num_rows, len(data), sha256_hex(data))
+        for _ in range(_WRITES):
+            storage.write_atomic(target, data)
+            stored = storage.read(target)
+            if sha256_hex(stored) == digest:
+                return PartRef(name, path, table.num_rows, len(data), digest)
+            log.warning("%s: %s", target, _difference(data, stored))
+        raise StorageError(f"{target}: {_difference(data, stored)}, {_WRITES} times in a row")
+
+
+def part_unit(name: str) -> str:
+    """The unit that a part belongs to, by its file name."""
+    return name.rpartition("/")[2].partition("-")[0]
 
 
 def _parquet_bytes(table: pa.Table) -> bytes:
+    """The table as a Parquet file, read back by its footer.
+
+    Raises:
+        StorageError: if the footer does not say what the table says.
+    """
     sink = io.BytesIO()
     pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
-    return sink.getvalue()
-
-
-def _verify(data: bytes, table: pa.Table, target: str, stored: int) -> None:
-    """Check the footer against the table, and the stored size against the bytes."""
+    data = sink.getvalue()
     footer = pq.read_metadata(io.BytesIO(data))
     if footer.num_rows != table.num_rows:
-        raise StorageError(f"{target}: footer says {footer.num_rows} rows, not {table.num_rows}")
-    if stored != len(data):
-        raise StorageError(f"{target}: {stored} bytes are stored, {len(data)} were written")
+        raise StorageError(f"a part's footer says {footer.num_rows} rows, not {table.num_rows}")
+    return data
+
+
+def _difference(written: bytes, stored: bytes) -> str:
+    if len(stored) != len(written):
+        return f"{len(stored)} bytes are stored, {len(written)} were written"
+    return f"the {len(stored)} bytes stored are not those that were written"

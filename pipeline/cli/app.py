@@ -9,6 +9,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from pipeline.cli.clean import clean
 from pipeline.cli.demo import demo
 from pipeline.cli.errors import exit_code, message
 from pipeline.cli.plan import plan
@@ -62,6 +63,7 @@ app.command(short_help="Send uncertain samples to Label Studio.")(push)
 app.command(short_help="Show what could not be used, and take one out for a look.")(rejects)
 app.add_typer(review_app, name="review", short_help="Look after the reviews.")
 app.command(short_help="Start a local Label Studio.")(studio)
+app.command(short_help="Remove what killed runs left in a dataset.")(clean)
 app.command(short_help="Find out in which frame a model gives coordinates.")(probe)
 app.add_typer(profiles_app, name="profiles", short_help="List the models this version knows.")
 

@@ -9,19 +9,26 @@ from schemas.errors import (
     InputError,
     PantallaError,
     StoppedError,
+    StorageError,
 )
 
 FAILED = 1
 BAD_INPUT = 2
 ENGINE_LOST = 3
+STORAGE_LOST = 4
 
 
 def exit_code(error: PantallaError) -> int:
-    """2 for a bad configuration, input or dataset, 3 for a dead engine, 128 + signal, else 1."""
+    """2 for a bad configuration, input or dataset, 3 and 4 for an engine or a store, else 1.
+
+    Of a signal that came too early for anything else: 128 and its number.
+    """
     if isinstance(error, StoppedError):
         return 128 + error.signal
     if isinstance(error, ConfigError | InputError | DatasetError):
         return BAD_INPUT
+    if isinstance(error, StorageError):
+        return STORAGE_LOST
     return ENGINE_LOST if isinstance(error, EngineError) else FAILED
 
 

@@ -28,7 +28,11 @@ _OURS = ("pipeline", "transforms", "label_studio")
 
 
 def run_and_report(
-    config: JobConfig, beam_flags: Sequence[str] = (), partition: Partition | None = None
+    config: JobConfig,
+    beam_flags: Sequence[str] = (),
+    partition: Partition | None = None,
+    *,
+    new_version: bool = False,
 ) -> int:
     """Run a job or one partition, show its progress and its summary, and give its exit code.
 
@@ -43,6 +47,7 @@ def run_and_report(
         observer=Watch(Progress()),
         push=_push(config),
         partition=partition,
+        new_version=new_version,
     )
     tell(outcome)
     return outcome.exit_code

@@ -28,6 +28,13 @@ def run(
             show_default=False,
         ),
     ] = None,
+    new_version: Annotated[
+        bool,
+        typer.Option(
+            "--new-version",
+            help="Where the settings differ from the dataset's, make DATASET@v2, @v3, ...",
+        ),
+    ] = False,
     set_: Overrides = None,
 ) -> None:
     """Run a job: annotate what is not committed yet, push what needs people, write the report.
@@ -41,4 +48,4 @@ def run(
 
     part = parse_partition(partition) if partition is not None else None
     job = load_config(config, tuple(set_ or ()))
-    raise typer.Exit(run_and_report(job, beam_flags or (), part))
+    raise typer.Exit(run_and_report(job, beam_flags or (), part, new_version=new_version))

@@ -109,7 +109,7 @@ def test_the_version_is_the_packages(cli: Cli) -> None:
         (InputError("x"), 2),
         (DatasetError("x"), 2),
         (EngineError("x"), 3),
-        (StorageError("x"), 1),
+        (StorageError("x"), 4),
         (LabelStudioError("x"), 1),
         (CountMismatchError("x"), 1),
         (PantallaError("x"), 1),

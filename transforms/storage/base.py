@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Protocol, TypeAlias
@@ -17,6 +17,13 @@ HEADER_READ_AHEAD = 64 * 2**10
 
 TEMP_PREFIX = ".tmp-"
 """Names of files that are being written; they are never listed."""
+
+
+class PassingError(StorageError):
+    """Trouble of the store or of the way to it that may be gone in a moment, or once there is room.
+
+    The same job, started again later, goes on.
+    """
 
 
 class ObjectMissingError(StorageError):
@@ -132,3 +139,13 @@ class Storage(Protocol):
 
     def delete(self, uri: str) -> None:
         """Remove the object; nothing happens when there is none."""
+
+    def unfinished(self, prefix: str) -> Sequence[ObjectStat]:
+        """What writers that were killed left below the folder `prefix`, and no reader sees.
+
+        Locally temporary files, on S3 multipart uploads (`version` is the upload's id). A writer
+        that is at work has such files too: only the caller can know that there is none.
+        """
+
+    def discard(self, found: ObjectStat) -> None:
+        """Remove what `unfinished` named."""

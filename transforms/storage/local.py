@@ -8,7 +8,7 @@ import os
 import secrets
 import shutil
 import stat as stat_module
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +21,14 @@ from transforms.storage.base import (
     ObjectDeniedError,
     ObjectMissingError,
     ObjectStat,
+    PassingError,
 )
+
+_PASSING = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.EAGAIN}
+"""No room, and what mounted disks say when their server is away."""
+
+_NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
+"""What file systems without hard links say: FAT, some network and bucket mounts."""
 
 _MISSING = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
 _COPIED = 2**20
@@ -105,6 +112,16 @@ class LocalStorage:
         with _errors("delete", uri):
             _path(uri).unlink(missing_ok=True)
 
+    def unfinished(self, prefix: str) -> Sequence[ObjectStat]:
+        """Temporary files below the folder."""
+        with _errors("list", prefix):
+            temps = sorted(_path(prefix).rglob(f"{TEMP_PREFIX}*"))
+            return [ObjectStat(str(temp), temp.stat().st_size) for temp in temps if temp.is_file()]
+
+    def discard(self, found: ObjectStat) -> None:
+        """Remove the temporary file."""
+        self.delete(found.uri)
+
 
 def _path(uri: str) -> Path:
     return Path(uri)
@@ -118,7 +135,10 @@ def _errors(action: str, uri: str) -> Iterator[None]:
         raise ObjectMissingError(f"{uri}: cannot {action}: {error.strerror}") from error
     except PermissionError as error:
         raise ObjectDeniedError(f"{uri}: cannot {action}: {error.strerror}") from error
-    except (OSError, ValueError) as error:  # ValueError: a NUL byte in the path
+    except OSError as error:
+        kind = PassingError if error.errno in _PASSING else StorageError
+        raise kind(f"{uri}: cannot {action}: {error.strerror or error}") from error
+    except ValueError as error:  # a NUL byte in the path
         raise StorageError(f"{uri}: cannot {action}: {error}") from error
 
 
@@ -154,6 +174,13 @@ def _link(temp: Path, target: Path) -> bool:
         os.link(temp, target)
     except FileExistsError:
         return False
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        # Of two writers at once both may win here, and the second one's file stands.
+        if target.exists():
+            return False
+        temp.replace(target)
     finally:
         temp.unlink(missing_ok=True)
     _flush_folder(target.parent)

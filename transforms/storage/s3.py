@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -134,6 +134,38 @@ class S3Storage:
         """Remove the object."""
         bucket, key = split_uri(uri)
         self._call(uri, "delete", "delete_object", Bucket=bucket, Key=key)
+
+    def unfinished(self, prefix: str) -> Sequence[ObjectStat]:
+        """Multipart uploads below the prefix; we start none, but another tool may have."""
+        bucket, key = split_uri(_folder(prefix))
+        found: list[ObjectStat] = []
+        position: dict[str, str] = {}
+        while True:
+            page = self._call(
+                prefix, "list", "list_multipart_uploads", Bucket=bucket, Prefix=key, **position
+            )
+            found += [
+                ObjectStat(f"s3://{bucket}/{item['Key']}", 0, str(item["UploadId"]))
+                for item in page.get("Uploads", [])
+            ]
+            if not page.get("IsTruncated"):
+                return found
+            position = {
+                "KeyMarker": page["NextKeyMarker"],
+                "UploadIdMarker": page["NextUploadIdMarker"],
+            }
+
+    def discard(self, found: ObjectStat) -> None:
+        """Abort the upload."""
+        bucket, key = split_uri(found.uri)
+        self._call(
+            found.uri,
+            "abort",
+            "abort_multipart_upload",
+            Bucket=bucket,
+            Key=key,
+            UploadId=found.version,
+        )
 
     def _create(self, uri: str, body: _Content) -> bool:
         try:

@@ -12,13 +12,8 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 from schemas.errors import ConfigError, StorageError
-from transforms.storage.s3_errors import (
-    BOTO_ERRORS,
-    BareError,
-    ExpiredError,
-    PassingError,
-    translated,
-)
+from transforms.storage.base import PassingError
+from transforms.storage.s3_errors import BOTO_ERRORS, BareError, ExpiredError, translated
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")

@@ -21,14 +21,15 @@ from botocore.exceptions import (
 from botocore.parsers import ResponseParserError
 
 from schemas.errors import StorageError
-from transforms.storage.base import ObjectChangedError, ObjectDeniedError, ObjectMissingError
+from transforms.storage.base import (
+    ObjectChangedError,
+    ObjectDeniedError,
+    ObjectMissingError,
+    PassingError,
+)
 
 BotoError: TypeAlias = "ClientError | BotoCoreError | ResponseParserError"
 BOTO_ERRORS = (ClientError, BotoCoreError, ResponseParserError)
-
-
-class PassingError(StorageError):
-    """Trouble of the store or of the way to it that may be gone in a moment."""
 
 
 class ConflictError(PassingError):
