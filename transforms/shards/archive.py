@@ -6,15 +6,15 @@ import gzip
 import io
 import tarfile
 import zlib
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 import zstandard
 
 from schemas.codes import RejectReason
 from schemas.errors import MemberRejected
 from schemas.records import Shard
-from transforms.shards.gzip_stream import GzipStream
-from transforms.shards.zstd_stream import ZstdStream
+from transforms.shards.gzip_stream import GzipStream, gzip_points
+from transforms.shards.zstd_stream import ZstdStream, is_zstd
 from transforms.storage import Storage
 from transforms.storage.base import READ_AHEAD
 
@@ -22,11 +22,9 @@ STREAM_ERRORS = (EOFError, zlib.error, zstandard.ZstdError, OSError)
 """What reading a cut or damaged compressed stream, or a bad disk, raises."""
 
 GZIP_MAGIC = b"\x1f\x8b"
-ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _OTHER = {b"BZh": "bzip2", b"\xfd7zXZ": "xz"}
 _MAX_HEADER = 16 * 2**20
 _SIZE_UNKNOWN = -1
-_PIECE = 2**20
 _MAGIC_BYTES = 6
 
 
@@ -51,22 +49,28 @@ class Archive(io.RawIOBase):
 
     Attributes:
         compressed: whether going back costs decompressing again.
-        is_gzip: whether by gzip.
         hit_end: whether a read ever got fewer bytes than it asked for.
     """
 
-    def __init__(self, stream: Stream, size: int = _SIZE_UNKNOWN) -> None:
+    def __init__(self, stream: Stream, file: BinaryIO, size: int = _SIZE_UNKNOWN) -> None:
         super().__init__()
         self._stream = stream
+        self._file = file
         self._size = size
         self.compressed = size == _SIZE_UNKNOWN
-        self.is_gzip = isinstance(stream, GzipStream)
         self.hit_end = False
 
-    def points(self) -> bytes:
-        """Places seen until now from which reading can start; empty where any offset is one."""
-        stream = self._stream
-        return stream.points() if isinstance(stream, GzipStream | ZstdStream) else b""
+    def points(self, compressed_size: int) -> bytes:
+        """Places from which reading can start; empty where any offset is one.
+
+        Of a zstd file those seen until now; a gzip file is gone through once more.
+        """
+        if isinstance(self._stream, ZstdStream):
+            return self._stream.points()
+        if isinstance(self._stream, gzip.GzipFile):
+            self._file.seek(0)
+            return gzip_points(self._file, compressed_size)
+        return b""
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         """Move to an uncompressed offset."""
@@ -106,6 +110,7 @@ class Archive(io.RawIOBase):
         """Give the stream's memory back."""
         if not self.closed:
             self._stream.close()
+            self._file.close()
         super().close()
 
     def _whole(self, size: int) -> bytes:
@@ -139,34 +144,21 @@ def open_archive(
     if other:
         detail = f"{other}-compressed; decompress it, or use gzip or zstd"
         raise MemberRejected(RejectReason.SHARD_UNREADABLE, detail)
-    if magic.startswith(GZIP_MAGIC):
-        file = storage.open(shard.uri, shard.version, READ_AHEAD)
-        return Archive(GzipStream(file, shard.byte_size, points))
-    if magic.startswith(ZSTD_MAGIC):
-        file = storage.open(shard.uri, shard.version, READ_AHEAD)
-        return Archive(ZstdStream(file, points))
-    file = storage.open(shard.uri, shard.version, read_ahead)
+    zipped, framed = magic.startswith(GZIP_MAGIC), is_zstd(magic)
+    ahead = READ_AHEAD if zipped or framed else read_ahead
+    file = storage.open(shard.uri, shard.version, ahead)
+    if framed:
+        return Archive(ZstdStream(file, points), file)
+    if zipped and points:
+        return Archive(GzipStream(file, shard.byte_size, points), file)
+    if zipped:
+        return Archive(gzip.GzipFile(fileobj=file), file)
     size = file.seek(0, io.SEEK_END)
     file.seek(0)
-    return Archive(file, size)
-
-
-def gzip_damage(shard: Shard, storage: Storage) -> Exception | None:
-    """What is wrong with a gzip shard, in the words of the standard library.
-
-    `indexed_gzip` does not tell a cut stream from a damaged one, and the difference is what the
-    person with the shard wants to know. It costs reading the shard up to the damage once more.
-    """
-    try:
-        with storage.open(shard.uri, shard.version) as file, gzip.GzipFile(fileobj=file) as plain:
-            while plain.read(_PIECE):
-                pass
-    except STREAM_ERRORS as error:
-        return error
-    return None
+    return Archive(file, file, size)
 
 
 def is_compressed(shard: Shard, storage: Storage) -> bool:
     """Whether the shard's first bytes are those of gzip or zstd."""
     magic = storage.read_range(shard.uri, 0, _MAGIC_BYTES, shard.version)
-    return magic.startswith((GZIP_MAGIC, ZSTD_MAGIC))
+    return magic.startswith(GZIP_MAGIC) or is_zstd(magic)

@@ -1,4 +1,9 @@
-"""A gzip file as a seekable stream that can start in the middle, by `indexed_gzip`."""
+"""A gzip file that can be read from the middle, by `indexed_gzip`.
+
+Gzip has no places to start from, but a decompressor's memory at some of them can be kept: 32 KiB
+each. Making them costs going through the file once, which `gzip_points` does; the standard library
+reads a file from its start better, and says better what is wrong with it.
+"""
 
 from __future__ import annotations
 
@@ -9,20 +14,37 @@ import indexed_gzip
 
 from schemas.errors import StorageError
 
-_MIN_SPACING = 8 * 2**20
-_POINTS = 256
-"""Places to start from, in a shard of any size: each costs 32 KiB of the index."""
+_MIN_SPACING = 2 * 2**20
+_POINTS = 1024
+"""Places to start from, at most: 32 MiB of them for the largest shard."""
 
-_BUFFER = 2**20
+_MIN_BUFFER, _MAX_BUFFER = 16 * 2**20, 64 * 2**20
 
 
-class GzipStream:
-    """Uncompressed bytes by offset; notes places to start from while it goes forward.
+def gzip_points(file: BinaryIO, size: int) -> bytes:
+    """Places to start from, by going through the whole file; empty if it is damaged.
 
     Args:
         file: the compressed file.
         size: its size in bytes.
-        points: what `points` of another stream over the same file gave.
+
+    Raises:
+        StorageError: if `file` raised it.
+    """
+    stream = GzipStream(file, size)
+    try:
+        return stream.points()
+    except indexed_gzip.ZranError:
+        return b""
+
+
+class GzipStream:
+    """Uncompressed bytes by offset, from the nearest place before it.
+
+    Args:
+        file: the compressed file.
+        size: its size in bytes.
+        points: what `gzip_points` gave for the same bytes.
 
     Raises:
         StorageError: by reading, where `file` raised it.
@@ -31,16 +53,25 @@ class GzipStream:
 
     def __init__(self, file: BinaryIO, size: int, points: bytes = b"") -> None:
         self._file = _Quiet(file)
+        spacing = max(_MIN_SPACING, size // _POINTS)
+        # Each read of the library begins at the last place before it: reads shorter than the way
+        # from place to place would decompress the same bytes many times.
         self._stream = indexed_gzip.IndexedGzipFile(
-            fileobj=self._file, spacing=max(_MIN_SPACING, size // _POINTS), buffer_size=_BUFFER
+            fileobj=self._file,
+            spacing=spacing,
+            buffer_size=min(max(_MIN_BUFFER, 2 * spacing), _MAX_BUFFER),
         )
         if points:
             self._stream.import_index(fileobj=io.BytesIO(points))
 
     def points(self) -> bytes:
-        """Places to start from, in the format of `indexed_gzip`."""
+        """All places to start from, in the format of `indexed_gzip`."""
         target = io.BytesIO()
-        self._stream.export_index(fileobj=target)
+        try:
+            self._stream.build_full_index()
+            self._stream.export_index(fileobj=target)
+        finally:
+            self._file.check()
         return target.getvalue()
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
@@ -62,9 +93,8 @@ class GzipStream:
             self._file.check()
 
     def close(self) -> None:
-        """Give the memory back, and close the file."""
+        """Give the memory back; `file` stays open."""
         self._stream.close()
-        self._file.close()
 
 
 class _Quiet:
@@ -95,10 +125,6 @@ class _Quiet:
     def tell(self) -> int:
         """As of the file."""
         return self._file.tell()
-
-    def close(self) -> None:
-        """As of the file."""
-        self._file.close()
 
     def seekable(self) -> bool:
         """Always: every storage gives seekable files."""

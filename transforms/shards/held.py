@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import Protocol, TypeVar
 
-_HELD = 4
+_HELD = 3
 """Readers kept open at a time, in the whole process."""
 
 

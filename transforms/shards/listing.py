@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from schemas.errors import InputError
 from schemas.records import Shard, ShardDefaults, ShardKind
-from transforms.shards.archive import GZIP_MAGIC, ZSTD_MAGIC
+from transforms.shards.archive import GZIP_MAGIC
 from transforms.shards.defaults import is_defaults, read_defaults
 from transforms.shards.glob import expand_glob, has_magic
 from transforms.shards.index import FOLDERS
@@ -26,6 +26,7 @@ from transforms.shards.names import (
     is_shard_file,
 )
 from transforms.shards.nearest import nearest_existing
+from transforms.shards.zstd_stream import is_zstd
 from transforms.storage import (
     ObjectMissingError,
     ObjectStat,
@@ -176,7 +177,7 @@ def _kind_by_content(file: ObjectStat, storage: Storage) -> ShardKind | None:
     if head.startswith(_ZIP_MAGICS):
         return ShardKind.ZIP
     is_tar = head[_TAR_MAGIC_AT : _TAR_MAGIC_AT + 5] == b"ustar"
-    return ShardKind.TAR if is_tar or head.startswith((GZIP_MAGIC, ZSTD_MAGIC)) else None
+    return ShardKind.TAR if is_tar or head.startswith(GZIP_MAGIC) or is_zstd(head) else None
 
 
 def _with_notes(shards: Sequence[Shard], storages: Mapping[str, Storage]) -> list[Shard]:

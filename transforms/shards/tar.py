@@ -17,11 +17,11 @@ from schemas.records import ByteRange, Member, Problem, Reject, Shard, Unit
 from transforms.shards.archive import (
     STREAM_ERRORS,
     Archive,
-    gzip_damage,
     is_compressed,
     open_archive,
 )
 from transforms.shards.base import Entry, RawScreen, ShardIndex, Source
+from transforms.shards.kept import MIN_BYTES
 from transforms.shards.members import pair_members
 from transforms.shards.names import is_ignored, readable_name
 from transforms.shards.tar_pass import one_pass, slice_of
@@ -51,12 +51,13 @@ def index_tar(shard: Shard, storage: Storage) -> ShardIndex:
     points = b""
     try:
         with open_archive(shard, storage, HEADER_READ_AHEAD) as archive:
-            for item in _walk(archive, shard, storage):
+            for item in _walk(archive):
                 if isinstance(item, Problem):
                     problems.append(item)
                 else:
                     entries.append(item)
-            points = archive.points()
+            if not problems and shard.byte_size >= MIN_BYTES:
+                points = archive.points(shard.byte_size)
     except MemberRejected as error:
         problems.append(Problem(None, error.reason, error.detail))
     except STREAM_ERRORS as error:
@@ -101,7 +102,7 @@ def _raw(member: Member, archive: Archive) -> RawScreen:
     return RawScreen(member, data[member.image], sidecar)
 
 
-def _walk(archive: Archive, shard: Shard, storage: Storage) -> Iterator[Entry | Problem]:
+def _walk(archive: Archive) -> Iterator[Entry | Problem]:
     """Every wanted file, and a last problem where the archive does not end as it should."""
     last = None
     try:
@@ -120,8 +121,7 @@ def _walk(archive: Archive, shard: Shard, storage: Storage) -> Iterator[Entry | 
                 return
         yield from _check_end(archive, tar.offset)
     except _WALK_ERRORS as error:
-        known = gzip_damage(shard, storage) if archive.is_gzip else None
-        yield _damage(archive, last, known or error)
+        yield _damage(archive, last, error)
 
 
 def _forget(tar: tarfile.TarFile) -> None:

@@ -14,6 +14,9 @@ from transforms.shards.held import BENCH
 _NEAR = 4 * 2**20
 """How far from its image a sidecar may lie to be read in the same pass: what is held meanwhile."""
 
+_BESIDE = 64 * 2**10
+"""How far beyond the images of its unit: going further would pass those of the next unit by."""
+
 
 def slice_of(archive: Archive, span: ByteRange) -> bytes:
     """The bytes of one file of the archive.
@@ -38,7 +41,7 @@ def one_pass(members: tuple[Member, ...], source: Source) -> Iterator[RawScreen 
     Sidecars that lie far from their images are read first, by a reader of their own: a tar may have
     all its images, then all its sidecars.
     """
-    far = [m.sidecar for m in members if m.sidecar and not _is_near(m.image, m.sidecar)]
+    far = [m.sidecar for m in members if m.sidecar and not _is_near(m.image, m.sidecar, members)]
     held = dict(_read(far, source))
     near = [m.image for m in members]
     near += [m.sidecar for m in members if m.sidecar and m.sidecar not in held]
@@ -62,20 +65,26 @@ def _screen(member: Member, held: dict[ByteRange, bytes | MemberRejected]) -> Ra
     return RawScreen(member, image, sidecar)  # type: ignore[arg-type] # rejects were returned
 
 
-def _is_near(image: ByteRange, sidecar: ByteRange) -> bool:
-    first, second = sorted((image, sidecar), key=lambda span: span.offset or 0)
-    return (second.offset or 0) - (first.offset or 0) - first.size <= _NEAR
+def _is_near(image: ByteRange, sidecar: ByteRange, members: tuple[Member, ...]) -> bool:
+    first, second = sorted((image, sidecar), key=_offset)
+    last = members[-1].image
+    begin, end = _offset(members[0].image) - _BESIDE, _offset(last) + last.size + _BESIDE
+    gap = _offset(second) - _offset(first) - first.size
+    return gap <= _NEAR and begin <= _offset(sidecar) <= end
+
+
+def _offset(span: ByteRange) -> int:
+    return span.offset or 0
 
 
 def _read(
     spans: list[ByteRange], source: Source
 ) -> Iterator[tuple[ByteRange, bytes | MemberRejected]]:
     """Each span once, by offset; the open archive is left for whoever goes on from there."""
-    ordered = sorted(set(spans), key=lambda span: span.offset or 0)
+    ordered = sorted(set(spans), key=_offset)
     if not ordered:
         return
-    first = ordered[0].offset or 0
-    with BENCH.lend(f"tar\n{source.state}", first, lambda: _open(source)) as archive:
+    with BENCH.lend(f"tar\n{source.state}", _offset(ordered[0]), lambda: _open(source)) as archive:
         for span in ordered:
             try:
                 yield span, slice_of(archive, span)

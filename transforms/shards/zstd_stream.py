@@ -49,9 +49,8 @@ class ZstdStream(io.RawIOBase):
         return json.dumps(self._frames, separators=(",", ":")).encode()
 
     def close(self) -> None:
-        """Give the memory back, and close the file."""
+        """Give the memory back; `file` stays open."""
         self._blocks, self._block = iter(()), b""
-        self._file.close()
         super().close()
 
     def readable(self) -> bool:
@@ -123,7 +122,9 @@ class ZstdStream(io.RawIOBase):
             head = self._file.read(4)
             if not head:
                 return
-            if head[1:] == _SKIPPABLE and head[0] >> 4 == 5:
+            if len(head) < len(_MAGIC):
+                raise EOFError("the zstd stream is cut")
+            if _is_skippable(head):
                 self._file.seek(int.from_bytes(self._exact(4), "little"), io.SEEK_CUR)
                 continue
             frame = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW).decompressobj()
@@ -157,6 +158,15 @@ class ZstdStream(io.RawIOBase):
         if len(data) < size:
             raise EOFError("the zstd stream is cut")
         return data
+
+
+def is_zstd(start: bytes) -> bool:
+    """Whether a file with these first bytes is a zstd file; some tools begin with a note."""
+    return start.startswith(_MAGIC) or _is_skippable(start[:4])
+
+
+def _is_skippable(head: bytes) -> bool:
+    return head[1:] == _SKIPPABLE and head[0] >> 4 == 5
 
 
 def _uncompressed(frame: tuple[int, int]) -> int:

@@ -3,10 +3,15 @@
 import io
 import json
 import tarfile
+import zipfile
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+import zstandard
 from PIL import Image
 
+from schemas.codes import RejectReason
 from schemas.records import Member, Reject, Shard, Unit
 from transforms.shards import RawScreen, index_shard, list_shards, read_unit, split_units
 
@@ -33,6 +38,27 @@ def tar_bytes(
     return buffer.getvalue()
 
 
+def zip_bytes(files: list[tuple[str, bytes]], method: int = zipfile.ZIP_DEFLATED) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", method) as archive:
+        for name, data in files:
+            archive.writestr(name, data)
+    return buffer.getvalue()
+
+
+def parquet_bytes(columns: dict[str, pa.Array], rows_per_group: int = 2) -> bytes:
+    buffer = io.BytesIO()
+    pq.write_table(pa.table(columns), buffer, row_group_size=rows_per_group)
+    return buffer.getvalue()
+
+
+def zstd(data: bytes, frame_bytes: int = 0) -> bytes:
+    """One frame, or one for every `frame_bytes`."""
+    size = frame_bytes or max(len(data), 1)
+    pieces = [data[at : at + size] for at in range(0, len(data), size)]
+    return b"".join(map(zstandard.ZstdCompressor().compress, pieces))
+
+
 def write(path: Path, data: bytes) -> str:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(data)
@@ -55,3 +81,11 @@ def read_all(pattern: str) -> list[RawScreen | Reject]:
 
 def names(members: tuple[Member, ...]) -> list[str]:
     return [member.name for member in members]
+
+
+def screens(pattern: str) -> list[RawScreen]:
+    return [item for item in read_all(pattern) if isinstance(item, RawScreen)]
+
+
+def problems(pattern: str) -> list[tuple[str | None, RejectReason]]:
+    return [(p.member, p.reason) for p in index_shard(only_shard(pattern)).problems]
