@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import gc
 import logging
+import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from schemas.errors import ConfigError
@@ -28,6 +32,33 @@ def load_llm(settings: VllmSettings) -> LLM:
         ConfigError: if an engine argument is unknown or refused.
         EngineError: if the checkpoint cannot be loaded or memory is short.
     """
+    with swift_imports():
+        return _load_llm(settings)
+
+
+@contextmanager
+def swift_imports() -> Iterator[None]:
+    """Import the seven thousand modules of an engine without garbage collection, compiled once.
+
+    Most of a start on a CPU is these imports. Measured with nano, to nine answers, in CPU seconds:
+    52 where each start compiles them anew, 24 where their bytecode is kept, 20.5 with that and
+    without collection.
+    uv installs without bytecode, and a shell with `PYTHONDONTWRITEBYTECODE`, as in many
+    containers, would never keep any. What is imported here is bytecode of installed libraries, as
+    pip writes it whatever that variable says; where it cannot be written, nothing happens.
+    """
+    collecting, unwritten = gc.isenabled(), sys.dont_write_bytecode
+    gc.disable()
+    sys.dont_write_bytecode = False
+    try:
+        yield
+    finally:
+        sys.dont_write_bytecode = unwritten
+        if collecting:
+            gc.enable()
+
+
+def _load_llm(settings: VllmSettings) -> LLM:
     if not settings.verbose and is_cpu_build():
         for name in _CPU_COMPLAINTS:
             logging.getLogger(name).setLevel(logging.ERROR)
