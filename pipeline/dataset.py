@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from PIL import Image
 
 from pipeline.dataset_parts import check_version, read_part, table_schema
+from pipeline.pull_known import all_reviews, latest_reviews
 from pipeline.rows import SampleRow, ScreenRow, sample_rows, screen_rows
 from pipeline.totals import total_counts
 from pipeline.versions import newest_root
@@ -93,6 +94,8 @@ class Dataset:
         Raises:
             DatasetError: if a part is missing or was written under another schema.
         """
+        if name == "reviews":
+            return self.reviews().select(table_schema(name, columns).names)
         empty = table_schema(name, columns).empty_table()
         return pa.concat_tables([empty, *(part for _, part in self.parts(name, columns))])
 
@@ -110,6 +113,19 @@ class Dataset:
                 if part.table == name:
                     uri = join_uri(self.uri, *part.path.split("/"))
                     yield record, read_part(self.storage, uri, part.rows, schema)
+
+    def reviews(self, *, latest: bool = False) -> pa.Table:
+        """What people said: every version of every review that `pantalla pull` found.
+
+        Args:
+            latest: only the last version of each review, and none of what was deleted since;
+                skipped ones are among them.
+
+        Raises:
+            DatasetError: if a part is missing or was written under another schema.
+        """
+        table = all_reviews(self.storage, self.uri)
+        return latest_reviews(table) if latest else table
 
     def describe(self) -> Description:
         """What the dataset holds."""

@@ -29,6 +29,9 @@ class ReviewFlag(StrEnum):
     IMAGE_ROTATED = "image_rotated"
     MODEL_BOX_LEFT = "model_box_left"
     MODEL_POINT_LEFT = "model_point_left"
+    POINT_OUTSIDE_BOX = "point_outside_box"
+    EMPTY_RESULT = "empty_result"
+    UNREADABLE = "unreadable"
     NO_VERDICT = "no_verdict"
     SEVERAL_VERDICTS = "several_verdicts"
     UNKNOWN_VERDICT = "unknown_verdict"
@@ -47,6 +50,8 @@ BLOCKING = frozenset(
         ReviewFlag.OUTSIDE_IMAGE,
         ReviewFlag.EMPTY_BOX,
         ReviewFlag.IMAGE_ROTATED,
+        ReviewFlag.POINT_OUTSIDE_BOX,
+        ReviewFlag.UNREADABLE,
         ReviewFlag.NO_VERDICT,
         ReviewFlag.SEVERAL_VERDICTS,
         ReviewFlag.UNKNOWN_VERDICT,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -15,7 +16,7 @@ from transforms.compose import Question
 from transforms.source_text import clean
 from transforms.work import Judged, JudgedUnit
 
-Cell: TypeAlias = "str | int | float | bool | Sequence[Cell] | Mapping[str, Cell] | None"
+Cell: TypeAlias = "str | int | float | bool | datetime | Sequence[Cell] | Mapping[str, Cell] | None"
 Row: TypeAlias = "dict[str, Cell]"
 
 

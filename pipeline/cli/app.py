@@ -12,9 +12,11 @@ import typer
 from pipeline.cli.clean import clean
 from pipeline.cli.demo import demo
 from pipeline.cli.errors import exit_code, message
+from pipeline.cli.gold import gold
 from pipeline.cli.plan import plan
 from pipeline.cli.probe import probe
 from pipeline.cli.profiles import profiles_app
+from pipeline.cli.pull import pull
 from pipeline.cli.push import push
 from pipeline.cli.rejects import rejects
 from pipeline.cli.review import review_app
@@ -62,6 +64,8 @@ app.command(short_help="Show a sample, and draw it on its screen.")(show)
 app.command(short_help="Send uncertain samples to Label Studio.")(push)
 app.command(short_help="Show what could not be used, and take one out for a look.")(rejects)
 app.add_typer(review_app, name="review", short_help="Look after the reviews.")
+app.command(short_help="Bring reviews from Label Studio into the dataset.")(pull)
+app.command(short_help="Write what reviewers vouch for as one table.")(gold)
 app.command(short_help="Start a local Label Studio.")(studio)
 app.command(short_help="Remove what killed runs left in a dataset.")(clean)
 app.command(short_help="Find out in which frame a model gives coordinates.")(probe)
