@@ -116,7 +116,7 @@ def versions_of(client: StudioClient, project_id: int) -> Versions:
     server = _get(client, "api/version", {}, "reading the server's version")
     release = server.get("release") if isinstance(server, dict) else None
     action = f"reading project {project_id}"
-    project = _valid(_Project, _get(client, f"api/projects/{project_id}", {}, action), action)
+    project = _valid(_Project, _get(client, f"api/projects/{project_id}/", {}, action), action)
     return Versions(
         server=str(release or ""),
         interface=_digest(project.label_config),

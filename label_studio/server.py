@@ -18,6 +18,8 @@ from typing import Self
 
 import httpx
 
+from label_studio.database import SQLITE_FILE, Database, DatabaseKind, choose_database
+from label_studio.postgres import die_with_parent
 from label_studio.studio_env import install_studio, studio_environment
 from schemas.errors import LabelStudioError
 
@@ -30,7 +32,6 @@ STOP_TIMEOUT_S = 20.0
 _USER = "revision@example.com"
 _ACCOUNT_FILE = "account.json"
 _LOG_FILE = "server.log"
-_DATABASE = "label_studio.sqlite3"
 _TAIL = 2000
 
 Say = Callable[[str], None]
@@ -52,6 +53,9 @@ class StudioServer:
     Args:
         data_dir: where database, pictures, account and log are kept; made if missing.
         port: port on 127.0.0.1; it must be free, since Label Studio would silently take another.
+        database: SQLite or PostgreSQL, for a data folder that has neither yet.
+
+    It ends with the process that started it, however that ends.
 
     Attributes:
         url: its address.
@@ -59,11 +63,18 @@ class StudioServer:
         log_path: what the server prints.
     """
 
-    def __init__(self, data_dir: Path, port: int = DEFAULT_PORT) -> None:
+    def __init__(
+        self,
+        data_dir: Path,
+        port: int = DEFAULT_PORT,
+        database: DatabaseKind = DatabaseKind.AUTO,
+    ) -> None:
         self.data_dir = data_dir.expanduser().resolve()
         self.port = port
         self.url = f"http://{HOST}:{port}"
         self.log_path = self.data_dir / _LOG_FILE
+        self._wanted = database
+        self._database: Database | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._account: StudioAccount | None = None
 
@@ -85,37 +96,31 @@ class StudioServer:
         self.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._account = load_account(self.data_dir)
         script = install_studio()
-        with self.log_path.open("ab") as log:
-            self._process = subprocess.Popen(
-                [str(script), *self._arguments()],
-                env=studio_environment(self.data_dir, asdict(self._account)),
-                cwd=self.data_dir,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
         with ExitStack() as undo:
             undo.callback(self.stop)
+            self._launch(script, self._start_database())
             self._wait_until_up(timeout_s)
             undo.pop_all()
         return self
+
+    @property
+    def database(self) -> str:
+        """One line about the database; empty before the start."""
+        return self._database.about if self._database else ""
 
     def wait(self) -> int:
         """Block until the server ends; returns its exit status."""
         return self._running().wait()
 
     def stop(self) -> None:
-        """Stop the server that this object started, and its children; safe to call again."""
+        """Stop the server that this object started, then its database; safe to call again."""
         process, self._process = self._process, None
-        if process is None or process.poll() is not None:
-            return
-        process.terminate()
         try:
-            process.wait(STOP_TIMEOUT_S)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+            if process is not None and process.poll() is None:
+                _end(process)
+        finally:
+            if self._database is not None and self._database.postgres is not None:
+                self._database.postgres.stop()
 
     def __enter__(self) -> Self:
         return self.start()
@@ -127,6 +132,28 @@ class StudioServer:
         trace: TracebackType | None,
     ) -> None:
         self.stop()
+
+    def _start_database(self) -> dict[str, str]:
+        """Start PostgreSQL where it is used; what the server needs to know of it."""
+        self._database = choose_database(self.data_dir, self._wanted)
+        cluster = self._database.postgres
+        if cluster is None:
+            return {}
+        cluster.start()
+        return cluster.environment()
+
+    def _launch(self, script: Path, database: dict[str, str]) -> None:
+        with self.log_path.open("ab") as log:
+            self._process = subprocess.Popen(
+                [str(script), *self._arguments()],
+                env=studio_environment(self.data_dir, asdict(self.account), database),
+                cwd=self.data_dir,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                preexec_fn=die_with_parent(signal.SIGTERM),  # noqa: PLW1509 - only a system call
+            )
 
     def _arguments(self) -> list[str]:
         host = ["--internal-host", HOST, "--port", str(self.port)]
@@ -154,13 +181,19 @@ class StudioServer:
         return self.log_path.read_text(encoding="utf-8", errors="replace")[-_TAIL:]
 
 
-def run_studio(data_dir: Path, port: int = DEFAULT_PORT, say: Say = print) -> int:
+def run_studio(
+    data_dir: Path,
+    port: int = DEFAULT_PORT,
+    say: Say = print,
+    database: DatabaseKind = DatabaseKind.AUTO,
+) -> int:
     """Run a local server in the foreground until Ctrl-C or SIGTERM.
 
     Args:
         data_dir: where it keeps everything.
         port: port on 127.0.0.1.
         say: receives the lines for the person who started it.
+        database: SQLite or PostgreSQL, for a data folder that has neither yet.
 
     Returns:
         Exit status: 0 when stopped on request, else the server's own.
@@ -169,7 +202,7 @@ def run_studio(data_dir: Path, port: int = DEFAULT_PORT, say: Say = print) -> in
     # A shell starts background jobs with SIGINT ignored, and Python then leaves it so.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler)
-    server = StudioServer(data_dir, port)
+    server = StudioServer(data_dir, port, database)
     try:
         with server:
             for line in welcome(server):
@@ -186,6 +219,7 @@ def welcome(server: StudioServer) -> list[str]:
         f"Label Studio is ready: {server.url}",
         f"  user      {server.account.user}",
         f"  password  {server.account.password}",
+        f"  {server.database}",
         "To push to it from another terminal:",
         f"  export LABEL_STUDIO_API_KEY={server.account.token}",
         f"  pantalla push DATASET --url {server.url}",
@@ -205,13 +239,22 @@ def load_account(data_dir: Path) -> StudioAccount:
             return StudioAccount(**json.loads(path.read_text(encoding="utf-8")))
         except (ValueError, TypeError) as error:
             raise LabelStudioError(f"{path} is not an account: {error}") from error
-    if (data_dir / _DATABASE).exists():
+    if (data_dir / SQLITE_FILE).exists():
         raise LabelStudioError(f"{data_dir} holds a Label Studio database, but no {_ACCOUNT_FILE}")
     account = StudioAccount(_USER, secrets.token_urlsafe(12), secrets.token_hex(20))
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         json.dump(asdict(account), file)
     return account
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(STOP_TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
 def _require_free(port: int) -> None:

@@ -11,6 +11,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from filelock import FileLock
@@ -63,7 +64,9 @@ def uv_command() -> list[str]:
     raise LabelStudioError("uv is not installed: `python -m pip install uv`, then try again")
 
 
-def studio_environment(data_dir: Path, account: dict[str, str]) -> dict[str, str]:
+def studio_environment(
+    data_dir: Path, account: dict[str, str], database: Mapping[str, str] | None = None
+) -> dict[str, str]:
     """Environment variables of the server: closed to the network, nothing of ours leaking in.
 
     The server reads every setting under three names, one of them bare (`HOST`, `DEBUG`), so the
@@ -72,6 +75,7 @@ def studio_environment(data_dir: Path, account: dict[str, str]) -> dict[str, str
     Args:
         data_dir: where it keeps its database and pictures.
         account: `user`, `password` and `token`, used by the server on its first start only.
+        database: where PostgreSQL is; default: SQLite in `data_dir`.
     """
     return {
         **{name: os.environ[name] for name in _KEPT if name in os.environ},
@@ -90,6 +94,7 @@ def studio_environment(data_dir: Path, account: dict[str, str]) -> dict[str, str
         "NO_PROXY": "127.0.0.1,localhost",
         "no_proxy": "127.0.0.1,localhost",
         "PYTHONUNBUFFERED": "1",
+        **(database or {}),
     }
 
 

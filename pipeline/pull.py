@@ -19,7 +19,7 @@ from label_studio.pull import (
 from label_studio.pull_review import read_review
 from pipeline.config import LabelStudioConfig
 from pipeline.dataset import Dataset
-from pipeline.pull_known import KnownReview, KnownReviews, known_reviews
+from pipeline.pull_known import KnownReview, KnownReviews, annotation_key, known_reviews
 from pipeline.pull_lock import Renew, only_puller
 from pipeline.pull_records import (
     REVIEWS_STATE,
@@ -218,7 +218,8 @@ class _Pull:
             self._count(review)
         if not reviews:
             return
-        rows = [review_row(r, self.server, self.project_id, self.versions) for r in reviews]
+        ordered = sorted(reviews, key=lambda r: (r.ref.updated_at, annotation_key(r.ref)))
+        rows = [review_row(r, self.server, self.project_id, self.versions) for r in ordered]
         storage, uri, now = self.dataset.storage, self.dataset.uri, datetime.now(UTC)
         commit_reviews(storage, uri, to_table("reviews", rows), self.server, self.project_id, now)
         self.report.parts += 1

@@ -226,12 +226,19 @@ class Handler(BaseHTTPRequestHandler):
 def fake_studio() -> Iterator[tuple[str, FakeState]]:
     """A fake server on a free loopback port: its address and its state."""
     state = FakeState()
-    handler = type("BoundHandler", (Handler,), {"state": state})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    with serve(Handler, state) as url:
+        yield url, state
+
+
+@contextmanager
+def serve(handler: type[Handler], state: FakeState) -> Iterator[str]:
+    """Serve `state` through `handler` until the block ends; gives the address."""
+    bound = type("BoundHandler", (handler,), {"state": state})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), bound)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:
-        yield f"http://127.0.0.1:{server.server_port}", state
+        yield f"http://127.0.0.1:{server.server_port}"
     finally:
         server.shutdown()
         server.server_close()

@@ -11,6 +11,7 @@ from pathlib import Path
 from platformdirs import user_cache_path
 from playwright.sync_api import Page, sync_playwright
 
+from label_studio.database import DatabaseKind
 from label_studio.server import StudioServer
 from label_studio.studio_env import STUDIO_VERSION
 
@@ -42,7 +43,7 @@ def fresh_data(data_dir: Path) -> None:
     template = user_cache_path("pantalla") / f"studio-template-{STUDIO_VERSION}"
     if not template.exists():
         made = data_dir.with_name(f"{data_dir.name}-template")
-        with StudioServer(made, free_port()):
+        with StudioServer(made, free_port(), DatabaseKind.SQLITE):
             pass
         partial = template.with_name(f"{template.name}.{os.getpid()}")
         shutil.copytree(made, partial)

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from label_studio.database import DatabaseKind
+
 
 def studio(
     data_dir: Annotated[
@@ -15,6 +17,10 @@ def studio(
     port: Annotated[
         int, typer.Option("--port", min=1, max=65535, help="Port on 127.0.0.1; it must be free.")
     ] = 8080,
+    database: Annotated[
+        DatabaseKind,
+        typer.Option("--database", help="For a new data folder; auto: PostgreSQL if installed."),
+    ] = DatabaseKind.AUTO,
 ) -> None:
     """Run Label Studio on this machine only, until Ctrl-C; print where and how to log in.
 
@@ -22,4 +28,4 @@ def studio(
     """
     from label_studio.server import run_studio
 
-    raise typer.Exit(run_studio(data_dir, port, typer.echo))
+    raise typer.Exit(run_studio(data_dir, port, typer.echo, database))
