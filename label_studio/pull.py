@@ -8,17 +8,21 @@ gives the plain id to another one after a deletion. As after any export, the ser
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import TypeVar
+from datetime import datetime
 
-import httpx
-from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter
 
 from label_studio.client import StudioClient
-from label_studio.failures import explained
+from label_studio.pull_http import (
+    ServerTask,
+    get_json,
+    list_tasks,
+    server_time,
+    task_filter,
+    validated,
+)
 from label_studio.pull_review import ExportedAnnotation
 from schemas.errors import LabelStudioError
 from schemas.ids import content_id
@@ -31,50 +35,7 @@ EXPORT_BATCH = 200
 """Tasks in one export: their ids fill about 3,500 characters of the address, and proxies refuse
 addresses beyond 8,000."""
 
-_FIELDS = "id,data,updated_at,total_annotations,cancelled_annotations,drafts,is_labeled"
-_TIME_FORMAT = "%Y-%m-%dT%H:%M:%S.%fZ"
-_READ = {"max_retries": 2, "timeout_in_seconds": 180}
 _HASH_DIGITS = 12
-
-
-class ServerTask(BaseModel):
-    """One task as the server lists it.
-
-    Attributes:
-        total_annotations: without skipped ones; those are `cancelled_annotations`.
-        drafts: unsent work of reviewers.
-        is_labeled: whether it has as many annotations as the project wants.
-    """
-
-    model_config = ConfigDict(frozen=True)
-
-    id: int
-    data: Mapping[str, JsonValue]
-    updated_at: datetime
-    total_annotations: int = 0
-    cancelled_annotations: int = 0
-    drafts: Sequence[JsonValue] = ()
-    is_labeled: bool = False
-
-    @property
-    def sample_id(self) -> str:
-        """The sample it asks about; empty for a task that is not ours."""
-        return str(self.data.get("sample_id") or "")
-
-    @property
-    def screen_id(self) -> str:
-        """The screen it shows."""
-        return str(self.data.get("screen_id") or "")
-
-    @property
-    def touched(self) -> bool:
-        """Whether anyone answered, skipped or began it."""
-        return bool(self.total_annotations or self.cancelled_annotations or self.drafts)
-
-
-class _TaskPage(BaseModel):
-    tasks: list[ServerTask]
-    total: int
 
 
 class _ExportedTask(BaseModel):
@@ -113,10 +74,12 @@ def find_project(client: StudioClient, title: str) -> int:
 
 def versions_of(client: StudioClient, project_id: int) -> Versions:
     """The server's version, and hashes of the interface and guide that the project has now."""
-    server = _get(client, "api/version", {}, "reading the server's version")
+    server = get_json(client, "api/version", {}, "reading the server's version")
     release = server.get("release") if isinstance(server, dict) else None
     action = f"reading project {project_id}"
-    project = _valid(_Project, _get(client, f"api/projects/{project_id}/", {}, action), action)
+    project = validated(
+        _Project, get_json(client, f"api/projects/{project_id}/", {}, action), action
+    )
     return Versions(
         server=str(release or ""),
         interface=_digest(project.label_config),
@@ -127,7 +90,7 @@ def versions_of(client: StudioClient, project_id: int) -> Versions:
 def latest_change(client: StudioClient, project_id: int) -> datetime | None:
     """The newest `updated_at` of the project's tasks by the server's clock; None without tasks."""
     params = {"ordering": ["-tasks:updated_at"]}
-    tasks, _ = _list(client, project_id, params, 1)
+    tasks, _ = list_tasks(client, project_id, params, 1)
     return tasks[0].updated_at if tasks else None
 
 
@@ -141,15 +104,15 @@ def server_tasks(
     """
     last = 0
     while True:
-        items = [_filter("id", "greater", "Number", last)]
+        items = [task_filter("id", "greater", "Number", last)]
         if since is not None:
-            moment = since.astimezone(UTC).strftime(_TIME_FORMAT)
-            items.append(_filter("updated_at", "greater_or_equal", "Datetime", moment))
+            moment = server_time(since)
+            items.append(task_filter("updated_at", "greater_or_equal", "Datetime", moment))
         query = {
             "filters": {"conjunction": "and", "items": items},
             "ordering": ["tasks:id"],
         }
-        tasks, total = _list(client, project_id, query, PAGE)
+        tasks, total = list_tasks(client, project_id, query, PAGE)
         _check_asked_for(tasks, last, since)
         if tasks:
             yield tasks
@@ -190,7 +153,7 @@ def _still_answered(
     still = []
     for task in tasks:
         query = {"filters": _only(task.id)}
-        again, _ = _list(client, project_id, query, 1)
+        again, _ = list_tasks(client, project_id, query, 1)
         still += [t for t in again if t.total_annotations or t.cancelled_annotations]
     return still
 
@@ -200,38 +163,13 @@ def _export(
 ) -> dict[int, tuple[ExportedAnnotation, ...]]:
     action = f"exporting {len(task_ids)} tasks"
     params = {"exportType": "JSON", "ids[]": list(task_ids)}
-    reply = _get(client, f"api/projects/{project_id}/export", params, action)
-    tasks = _valid(TypeAdapter(list[_ExportedTask]), reply, action)
+    reply = get_json(client, f"api/projects/{project_id}/export", params, action)
+    tasks = validated(TypeAdapter(list[_ExportedTask]), reply, action)
     return {task.id: tuple(task.annotations) for task in tasks}
 
 
-def _list(
-    client: StudioClient, project_id: int, query: Mapping[str, object], page_size: int
-) -> tuple[list[ServerTask], int]:
-    params = {
-        "project": project_id,
-        "query": json.dumps(query),
-        "fields": "task_only",
-        "include": _FIELDS,
-        "page_size": page_size,
-        "resolve_uri": "false",
-    }
-    action = "listing tasks"
-    page = _valid(_TaskPage, _get(client, "api/tasks/", params, action), action)
-    return page.tasks, page.total
-
-
-def _filter(column: str, operator: str, kind: str, value: object) -> dict[str, object]:
-    return {
-        "filter": f"filter:tasks:{column}",
-        "operator": operator,
-        "type": kind,
-        "value": value,
-    }
-
-
 def _only(task_id: int) -> dict[str, object]:
-    return {"conjunction": "and", "items": [_filter("id", "equal", "Number", task_id)]}
+    return {"conjunction": "and", "items": [task_filter("id", "equal", "Number", task_id)]}
 
 
 def _check_asked_for(tasks: Sequence[ServerTask], last: int, since: datetime | None) -> None:
@@ -240,34 +178,6 @@ def _check_asked_for(tasks: Sequence[ServerTask], last: int, since: datetime | N
         if task.id <= last or (since is not None and task.updated_at < since):
             raise LabelStudioError(f"listing tasks: the server sent task {task.id} unasked")
         last = task.id
-
-
-def _get(client: StudioClient, path: str, params: Mapping[str, object], action: str) -> JsonValue:
-    """One reading request; the reply may hold task text, so it never reaches a message."""
-    with explained(action, private=True):
-        # The SDK's own models drop or reject fields by version; its HTTP client carries the token.
-        reply = client.sdk._client_wrapper.httpx_client.request(
-            path, method="GET", params=dict(params), request_options=_READ
-        )
-    if reply.status_code != httpx.codes.OK:
-        raise LabelStudioError(f"{action}: the server answered {reply.status_code}")
-    with explained(action, private=True):
-        parsed: JsonValue = reply.json()
-    return parsed
-
-
-_Model = TypeVar("_Model")
-
-
-def _valid(kind: type[_Model] | TypeAdapter[_Model], reply: JsonValue, action: str) -> _Model:
-    adapter = kind if isinstance(kind, TypeAdapter) else TypeAdapter(kind)
-    try:
-        return adapter.validate_python(reply)
-    except ValidationError as error:
-        where = error.errors(include_input=False, include_url=False)[0]["loc"]
-        raise LabelStudioError(
-            f"{action}: the answer is not what Label Studio sends (at {where})"
-        ) from None
 
 
 def _digest(text: str) -> str:
