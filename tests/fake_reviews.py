@@ -5,6 +5,7 @@ of the real server, seen while `tests/label_studio/test_studio_pull.py` was writ
 """
 
 import json
+import re
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -36,7 +37,7 @@ class ReviewState(FakeState):
 
     def now(self) -> str:
         self.ticks += 1
-        return (START + timedelta(seconds=self.ticks)).isoformat().replace("+00:00", ".000000Z")
+        return written(START + timedelta(seconds=self.ticks))
 
     def task(self, sample_id: str) -> dict[str, Any]:
         return next(t for t in self.tasks if t["data"]["sample_id"] == sample_id)
@@ -104,10 +105,11 @@ class ReviewHandler(Handler):
             return super()._tasks(query)
         project = int(query["project"][0])
         found = [
-            self._listed(task)
+            listed
             for task in self.state.tasks
             if task["project"] == project
-            and (self.state.ignore_filters or all(passes(task, item) for item in items))
+            and (listed := self._listed(task))
+            and (self.state.ignore_filters or all(passes(listed, item) for item in items))
         ]
         for column in reversed(asked.get("ordering", [])):
             key = column.removeprefix("-").removeprefix("tasks:")
@@ -118,14 +120,18 @@ class ReviewHandler(Handler):
     def _listed(self, task: dict[str, Any]) -> dict[str, Any]:
         entries = self.state.of_task(task["id"])
         skipped = sum(entry["was_cancelled"] for entry in entries)
+        labeled = len(entries) > skipped
+        times = [entry["lead_time"] for entry in entries if entry["lead_time"] is not None]
         return {
             "id": task["id"],
             "data": task["data"],
-            "updated_at": updated(task),
+            "updated_at": task.setdefault("updated_at", written(START)),
             "total_annotations": len(entries) - skipped,
             "cancelled_annotations": skipped,
             "drafts": task.get("drafts", []),
-            "is_labeled": len(entries) > skipped,
+            "is_labeled": labeled,
+            "completed_at": max(e["created_at"] for e in entries) if labeled else None,
+            "avg_lead_time": sum(times) / len(times) if times else None,
         }
 
     def _export(self, query: dict[str, list[str]]) -> object:
@@ -149,19 +155,18 @@ class ReviewHandler(Handler):
         return {"processed_items": len(gone)}
 
 
-def updated(task: dict[str, Any]) -> str:
-    return str(task.setdefault("updated_at", START.isoformat().replace("+00:00", ".000000Z")))
+def written(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def passes(task: dict[str, Any], item: dict[str, Any]) -> bool:
-    """Whether a task passes one filter of the Data Manager."""
-    column = item["filter"].removeprefix("filter:tasks:")
-    value = updated(task) if column == "updated_at" else task.get(column)
+def passes(listed: dict[str, Any], item: dict[str, Any]) -> bool:
+    """Whether a listed task passes one filter of the Data Manager."""
+    value = listed[item["filter"].removeprefix("filter:tasks:")]
     if item["operator"] == "greater":
         return bool(value > item["value"])
     if item["operator"] == "greater_or_equal":
-        assert item["value"].endswith("Z"), "the real server reads only this format"
-        return bool(value >= item["value"])
+        assert re.fullmatch(r".{10}T.{8}\.\d{6}Z", item["value"]), "the real server reads no other"
+        return value is not None and bool(value >= item["value"])
     assert item["operator"] == "equal", item
     return bool(value == item["value"])
 
