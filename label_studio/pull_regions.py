@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
-from label_studio.interface import BOX, CANDIDATE, ELEMENT, INSTRUCTION, POINT, ROLE, VERDICT
+from label_studio.interface import BOX, ELEMENT, INSTRUCTION, POINT, ROLE, SHOWN_ONLY, TEXT, VERDICT
 from schemas.codes import Role
 from schemas.geometry import Box, Point, Size, clip_box, clip_point
 from schemas.reviews import ReviewedBox, ReviewFlag
@@ -112,7 +112,7 @@ def _region_texts(regions: Sequence[PulledRegion]) -> dict[str, str]:
     return {
         region.id: text
         for region in regions
-        if region.type == _TEXT and region.id in boxes and (text := _text(region))
+        if region.from_name == TEXT and region.id in boxes and (text := _text(region))
     }
 
 
@@ -128,11 +128,9 @@ def _read(region: PulledRegion, size: Size, texts: dict[str, str], drawn: Drawn)
         drawn.roles += _strings(region.value.get("choices"))
     elif key == (INSTRUCTION, _TEXT):
         drawn.instruction = _text(region) or drawn.instruction
-    elif region.from_name == CANDIDATE:
+    elif region.from_name in SHOWN_ONLY:
         drawn.candidates += 1
-    elif region.type == _TEXT and region.id in texts:
-        return
-    else:
+    elif key != (TEXT, _TEXT):
         drawn.foreign += 1
 
 

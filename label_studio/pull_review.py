@@ -7,6 +7,7 @@ not fit together is flagged and never resolved: see `ReviewFlag`.
 from __future__ import annotations
 
 import json
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -241,9 +242,14 @@ def _other_role(review: Review) -> bool:
     theirs = Counter(item.role for item in review.sample.items if item.box)
     ours = Counter(box.role for box in review.boxes)
     chosen = review.role is not None and all(i.role is not review.role for i in review.sample.items)
-    labels = {item.label for item in review.sample.items}
+    labels = {_as_pushed(item.label or "") for item in review.sample.items}
     retyped = any(box.text and box.text not in labels for box in review.boxes)
     return chosen or retyped or ours != theirs
+
+
+def _as_pushed(label: str) -> str:
+    """The text of an element as its task shows it."""
+    return " ".join(unicodedata.normalize("NFC", label).split())
 
 
 def _box_moved(box: Box, sample: AskedSample) -> bool:

@@ -20,6 +20,8 @@ VERBS = (
     "show",
     "rejects",
     "push",
+    "pull",
+    "gold",
     "review",
     "studio",
     "clean",

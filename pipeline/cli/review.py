@@ -8,11 +8,14 @@ from typing import Annotated
 import typer
 
 from label_studio.words import Variant
+from pipeline.cli.review_queue import retire, status
 
 review_app = typer.Typer(
-    help="Look after the reviews: their guide.",
+    help="Look after the reviews: their queue and their guide.",
     no_args_is_help=True,
 )
+review_app.command(short_help="Say what waits, what was done, when it may end.")(status)
+review_app.command(short_help="Take out of the queue what is superseded.")(retire)
 
 
 @review_app.command(short_help="Write the reviewers' guide as one HTML page.")

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from review_cases import GROUNDING
 
-from label_studio.interface import BOX, CANDIDATE, POINT
+from label_studio.interface import BOX, CANDIDATE, POINT, TEXT
 from label_studio.pull_regions import read_regions
 from label_studio.tasks import prediction
 from schemas.codes import Role
@@ -190,7 +190,7 @@ def test_other_answers_that_were_shown_are_no_part_of_the_review() -> None:
 def test_a_text_written_for_a_box_goes_with_it_in_nfc() -> None:
     text = {
         "id": "r1",
-        "from_name": "texto",
+        "from_name": TEXT,
         "type": "textarea",
         "value": {"x": 10, "y": 10, "width": 10, "height": 10, "text": ["An\u0303adir "]},
     }

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from review_cases import GROUNDING
 
-from label_studio.interface import BOX, INSTRUCTION, ROLE, VERDICT
+from label_studio.interface import BOX, INSTRUCTION, ROLE, TEXT, VERDICT
 from label_studio.pull_review import ExportedAnnotation, read_review
 from label_studio.tasks import prediction
 from schemas.codes import QueryKind, Role, SampleStatus
@@ -207,12 +207,14 @@ def test_origins_are_told_by_geometry_where_the_server_names_none() -> None:
 
 
 def test_all_boxes_of_a_localization_come_back_with_class_and_text() -> None:
-    first, second = drawn(ALL)
+    first, text_of_first, second = drawn(ALL)
     second = {**second, "value": {**second["value"], "rectanglelabels": ["heading"]}}
-    text = {"id": second["id"], "from_name": "t", "type": "textarea", "value": {"text": "Título"}}
-    review = read(ALL, [choice("corrected"), first, second, text, new_box(50, 50, "element")])
+    text = {"id": second["id"], "from_name": TEXT, "type": "textarea", "value": {"text": "Título"}}
+    review = read(
+        ALL, [choice("corrected"), first, text_of_first, second, text, new_box(50, 50, "element")]
+    )
     assert [(box.role, box.text) for box in review.boxes] == [
-        (Role.BUTTON, None),
+        (Role.BUTTON, "Uno"),
         (Role.HEADING, "Título"),
         (None, None),
     ]
