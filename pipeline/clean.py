@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from pipeline.at_work import at_work, workers
@@ -86,13 +87,15 @@ def sweep(dataset: Dataset) -> int:
     return swept
 
 
-def _unnamed_parts(dataset: Dataset) -> Iterator[ObjectStat]:
-    named = {
-        join_uri(dataset.uri, *part.path.split("/"))
-        for record in dataset.commits()
-        for part in record.parts
-    }
+def unnamed_parts(dataset: Dataset, named: AbstractSet[str]) -> Iterator[ObjectStat]:
+    """Parts in the tables of units whose path is not in `named`."""
+    skip = len(dataset.uri.rstrip("/")) + 1
     for table in UNIT_TABLES:
         for stat in dataset.storage.list(join_uri(dataset.uri, table)):
-            if stat.uri not in named:
+            if stat.uri[skip:] not in named:
                 yield stat
+
+
+def _unnamed_parts(dataset: Dataset) -> Iterator[ObjectStat]:
+    named = {part.path for record in dataset.commits() for part in record.parts}
+    return unnamed_parts(dataset, named)

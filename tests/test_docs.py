@@ -25,6 +25,7 @@ VERBS = (
     "review",
     "studio",
     "clean",
+    "verify",
     "profiles",
     "probe",
 )

@@ -23,6 +23,7 @@ from pipeline.cli.review import review_app
 from pipeline.cli.run import run
 from pipeline.cli.show import show
 from pipeline.cli.studio import studio
+from pipeline.cli.verify import verify
 from schemas.errors import PantallaError
 
 app = typer.Typer(
@@ -67,6 +68,7 @@ app.add_typer(review_app, name="review", short_help="Look after the reviews.")
 app.command(short_help="Bring reviews from Label Studio into the dataset.")(pull)
 app.command(short_help="Write what reviewers vouch for as one table.")(gold)
 app.command(short_help="Start a local Label Studio.")(studio)
+app.command(short_help="Check that a dataset is whole.")(verify)
 app.command(short_help="Remove what killed runs left in a dataset.")(clean)
 app.command(short_help="Find out in which frame a model gives coordinates.")(probe)
 app.add_typer(profiles_app, name="profiles", short_help="List the models this version knows.")
