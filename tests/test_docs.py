@@ -19,6 +19,7 @@ VERBS = (
     "run",
     "show",
     "rejects",
+    "shard",
     "push",
     "pull",
     "gold",

@@ -21,6 +21,7 @@ from pipeline.cli.push import push
 from pipeline.cli.rejects import rejects
 from pipeline.cli.review import review_app
 from pipeline.cli.run import run
+from pipeline.cli.shard import shard
 from pipeline.cli.show import show
 from pipeline.cli.studio import studio
 from pipeline.cli.verify import verify
@@ -67,6 +68,7 @@ app.command(short_help="Show what could not be used, and take one out for a look
 app.add_typer(review_app, name="review", short_help="Look after the reviews.")
 app.command(short_help="Bring reviews from Label Studio into the dataset.")(pull)
 app.command(short_help="Write what reviewers vouch for as one table.")(gold)
+app.command(short_help="Pack a folder of screenshots into tars.")(shard)
 app.command(short_help="Start a local Label Studio.")(studio)
 app.command(short_help="Check that a dataset is whole.")(verify)
 app.command(short_help="Remove what killed runs left in a dataset.")(clean)

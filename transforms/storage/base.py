@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from io import BufferedIOBase
 from typing import BinaryIO, Protocol, TypeAlias
 
 from schemas.errors import StorageError
@@ -134,8 +134,8 @@ class Storage(Protocol):
             False when it was there already, also when another writer won the race.
         """
 
-    def create_from(self, uri: str, file: Path) -> bool:
-        """As `create`, with the content of a local file, which need not fit in memory."""
+    def create_from(self, uri: str, file: BufferedIOBase) -> bool:
+        """As `create`, with all that a seekable file holds, which need not fit in memory."""
 
     def delete(self, uri: str) -> None:
         """Remove the object; nothing happens when there is none."""

@@ -102,10 +102,11 @@ class LocalStorage:
         with _errors("create", uri):
             return _link(_write_temp(_path(uri), io.BytesIO(data)), _path(uri))
 
-    def create_from(self, uri: str, file: Path) -> bool:
+    def create_from(self, uri: str, file: io.BufferedIOBase) -> bool:
         """As `create`, copied piece by piece."""
-        with _errors("create", uri), file.open("rb") as source:
-            return _link(_write_temp(_path(uri), source), _path(uri))
+        with _errors("create", uri):
+            file.seek(0)
+            return _link(_write_temp(_path(uri), file), _path(uri))
 
     def delete(self, uri: str) -> None:
         """Remove the file."""
@@ -187,7 +188,7 @@ def _link(temp: Path, target: Path) -> bool:
     return True
 
 
-def _write_temp(target: Path, source: BinaryIO) -> Path:
+def _write_temp(target: Path, source: io.BufferedIOBase) -> Path:
     target.parent.mkdir(parents=True, exist_ok=True)
     temp = target.parent / f"{TEMP_PREFIX}{os.getpid()}-{secrets.token_hex(6)}"
     try:

@@ -8,8 +8,7 @@ import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
-from typing import Any, BinaryIO, TypeAlias, cast
+from typing import Any, BinaryIO, cast
 
 from botocore.parsers import ResponseParserError
 
@@ -24,8 +23,6 @@ from transforms.storage.base import (
 from transforms.storage.s3_connection import Connection, current_connection
 from transforms.storage.s3_errors import BareError, OutOfRangeError, UnsupportedError
 from transforms.storage.s3_reader import Body, Fetch, RangeReader
-
-_Content: TypeAlias = "io.BytesIO | io.BufferedReader"
 
 _COMPARED = 2**20
 """Bytes compared at once."""
@@ -125,10 +122,9 @@ class S3Storage:
         """One conditional put."""
         return self._create(uri, io.BytesIO(data))
 
-    def create_from(self, uri: str, file: Path) -> bool:
-        """As `create`, streamed from a local file; one put takes up to 5 GiB."""
-        with file.open("rb") as body:
-            return self._create(uri, body)
+    def create_from(self, uri: str, file: io.BufferedIOBase) -> bool:
+        """As `create`, streamed; one put takes up to 5 GiB."""
+        return self._create(uri, file)
 
     def delete(self, uri: str) -> None:
         """Remove the object."""
@@ -167,14 +163,14 @@ class S3Storage:
             UploadId=found.version,
         )
 
-    def _create(self, uri: str, body: _Content) -> bool:
+    def _create(self, uri: str, body: io.BufferedIOBase) -> bool:
         try:
             return self._put(uri, body, "create", IfNoneMatch="*")
         except UnsupportedError:
             # A store without conditional writes: of two writers at once both may win.
             return not self.exists(uri) and self._put(uri, body, "create")
 
-    def _put(self, uri: str, body: _Content, action: str, **condition: str) -> bool:
+    def _put(self, uri: str, body: io.BufferedIOBase, action: str, **condition: str) -> bool:
         """Whether `body` is stored now; False where the condition does not hold."""
         bucket, key = split_uri(uri)
         body.seek(0)
@@ -196,7 +192,7 @@ class S3Storage:
             return tries > 1 and self._holds(uri, body)
         return True
 
-    def _holds(self, uri: str, body: _Content) -> bool:
+    def _holds(self, uri: str, body: io.BufferedIOBase) -> bool:
         """Whether the object is, byte for byte, what `body` has."""
         body.seek(0)
         with self.open(uri) as stored:

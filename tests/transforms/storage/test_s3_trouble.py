@@ -1,5 +1,6 @@
 """S3 operations through trouble that passes, and trouble that does not (hard inputs, group 6)."""
 
+import io
 import os
 import sys
 import time
@@ -41,7 +42,7 @@ OPERATIONS: dict[str, Callable[[Storage], object]] = {
     "write_atomic": lambda s: s.write_atomic("s3://apuros/w", DATA),
     "write_empty": lambda s: s.write_atomic("s3://apuros/vacio", b""),
     "create": lambda s: s.create("s3://apuros/nuevo", DATA),
-    "create_from": lambda s: s.create_from("s3://apuros/nuevo", Path(__file__)),
+    "create_from": lambda s: s.create_from("s3://apuros/nuevo", io.BytesIO(DATA)),
     "delete": lambda s: s.delete("s3://apuros/w"),
 }
 FAULTS = {
@@ -260,16 +261,15 @@ def test_a_store_without_conditional_writes_is_written_all_the_same(
 
 
 def test_b122_b123_files_of_any_size_are_one_plain_put(
-    proxy: FaultyProxy, storage: Storage, tmp_path: Path
+    proxy: FaultyProxy, storage: Storage
 ) -> None:
     """No multipart upload: nothing is left half done, and no store minds the sizes of parts."""
     for size in (0, 30 * 2**20):
         proxy.requests.clear()
-        file = tmp_path / "f"
-        file.write_bytes(os.urandom(size))
-        assert storage.create_from("s3://apuros/nuevo", file) is True
+        data = os.urandom(size)
+        assert storage.create_from("s3://apuros/nuevo", io.BytesIO(data)) is True
         assert [request.method for request in proxy.requests] == ["PUT"]
-        assert storage.read("s3://apuros/nuevo") == file.read_bytes()
+        assert storage.read("s3://apuros/nuevo") == data
         storage.delete("s3://apuros/nuevo")
 
 
