@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import re
 import tempfile
 from collections import Counter
@@ -16,6 +17,7 @@ from schemas.errors import ConfigError, InputError
 from schemas.records import Member, Reject, Shard, ShardKind, Unit
 from transforms.shards import RawScreen, index_shard, list_shards, read_unit
 from transforms.shards.tar_series import PackedFile, TarSeries, WrittenTar
+from transforms.source_text import decode_text, load_json
 from transforms.storage import S3Address, join_uri, normalize_uri, storage_for
 
 MIN_SIZE = 1_000_000
@@ -190,7 +192,17 @@ def _files(sample: Sequence[RawScreen]) -> list[PackedFile]:
 
 
 def _sidecar(screen: RawScreen) -> bytes | None:
-    return screen.sidecar
+    """The sidecar as it is, with what a `shard.toml` says where it is silent."""
+    if not screen.defaults:
+        return screen.sidecar
+    try:
+        fields = {} if screen.sidecar is None else load_json(decode_text(screen.sidecar)[0])
+    except ValueError:
+        return screen.sidecar  # the job will say what is wrong with it
+    if not isinstance(fields, dict):
+        return screen.sidecar
+    missing = {key: text for key, text in screen.defaults if fields.get(key) is None}
+    return json.dumps({**fields, **missing}, ensure_ascii=False).encode()
 
 
 def _sidecar_name(member: Member, sample: Sequence[RawScreen]) -> str:

@@ -87,6 +87,31 @@ def test_a_packed_folder_reads_back_as_the_same_screens(tmp_path: Path) -> None:
     assert len(from_folder) == 6  # all but the one that is cut
 
 
+def test_what_tables_and_shard_toml_say_is_packed_as_sidecars(tmp_path: Path) -> None:
+    source = tmp_path / "c"
+    (source / "sub").mkdir(parents=True)
+    for i in range(3):
+        (source / f"t{i}.png").write_bytes(png(KNOWN[i]))
+    (source / "sub" / "t9.png").write_bytes(png(KNOWN[3]))
+    (source / "t0.bmp").write_bytes(png(KNOWN[4]))
+    rows = [
+        {"file_name": "t0.png", "app": "uno", "queries": [{"instruction": "Abrí el menú"}]},
+        {"file_name": "t0.bmp", "app": "dos"},
+        {"file_name": "t1.png", "locale": "es-MX"},
+    ]
+    lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    (source / "metadata.jsonl").write_text(lines, encoding="utf-8")
+    (source / "shard.toml").write_text('licence = "CC0-1.0"\nlocale = "es-AR"\n')
+    (source / "sub" / "shard.toml").write_text('app = "otra"\n')
+    packed = pack(str(source), str(tmp_path / "tars"), 10**9)
+    assert counted(packed)
+    from_folder = screens(tmp_path / "uno", [f"{source}/"])
+    from_tars = screens(tmp_path / "dos", [tar.uri for tar in packed.tars])
+    assert from_tars == from_folder
+    assert [row["app"] for row in from_tars] == ["otra", "dos", "uno", None, None]
+    assert {row["licence"] for row in from_tars} == {"CC0-1.0"}
+
+
 def test_a_sample_lies_together_and_names_are_ustar_or_pax(tmp_path: Path) -> None:
     source = folder_of(tmp_path / "c")
     (tar,) = pack(str(source), str(tmp_path / "tars"), 10**9).tars

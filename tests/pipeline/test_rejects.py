@@ -4,6 +4,7 @@ import io
 import json
 import shlex
 import tarfile
+import zipfile
 from pathlib import Path
 
 import pyarrow as pa
@@ -132,7 +133,14 @@ def as_folder(folder: Path) -> str:
     return f"{folder}/s/"
 
 
-KINDS = {"tar": as_tar, "gzip": as_gzip, "folder": as_folder}
+def as_zip(folder: Path) -> str:
+    with zipfile.ZipFile(folder / "s.zip", "w") as archive:
+        for name, data in FILES.items():
+            archive.writestr(name, data)
+    return str(folder / "s.zip")
+
+
+KINDS = {"tar": as_tar, "gzip": as_gzip, "folder": as_folder, "zip": as_zip}
 
 
 @pytest.mark.parametrize("kind", KINDS)
