@@ -101,23 +101,32 @@ def pack(
     target = normalize_uri(destination).rstrip("/")
     _check_target(shard, target, size)
     index = index_shard(shard, source_s3)
-    members = tuple(sorted(index.members, key=lambda member: (_key(member.name), member.name)))
     left_out = [LeftOut(p.member, p.reason.value, p.detail) for p in index.problems]
-    packed = 0
-    local = None if target.startswith("s3://") else _made(target)
+    storage = storage_for(target, destination_s3)
     # A file without a name: whatever kills us, nothing of it stays.
-    with tempfile.TemporaryFile(dir=local) as scratch:
-        storage = storage_for(target, destination_s3)
+    with tempfile.TemporaryFile(dir=_scratch_folder(target)) as scratch:
         series = TarSeries(target, _stem(shard.uri), size, storage, scratch, on_tar)
-        items = read_unit(Unit("", shard, 0, members), source_s3)
-        for sample in _samples(items, left_out):
-            series.add(_files(sample))
-            packed += len(sample)
-        series.finish()
-        names = [file.uri for file in storage.list(target)]
-    _check_leftovers(names, series.written, target)
-    found = len(members) + len(index.problems)
+        packed = _pack(shard, index.members, series, left_out, source_s3)
+    _check_leftovers([file.uri for file in storage.list(target)], series.written, target)
+    found = len(index.members) + len(index.problems)
     return Packed(shard.uri, found, packed, tuple(left_out), tuple(series.written))
+
+
+def _pack(
+    shard: Shard,
+    members: Sequence[Member],
+    series: TarSeries,
+    left_out: list[LeftOut],
+    s3: S3Address,
+) -> int:
+    """Put every member that can be read into `series`; returns how many."""
+    ordered = tuple(sorted(members, key=lambda member: (_key(member.name), member.name)))
+    packed = 0
+    for sample in _samples(read_unit(Unit("", shard, 0, ordered), s3), left_out):
+        series.add(_files(sample))
+        packed += len(sample)
+    series.finish()
+    return packed
 
 
 def left_out_counts(packed: Packed) -> dict[str, int]:
@@ -140,7 +149,10 @@ def _check_target(shard: Shard, target: str, size: int) -> None:
         raise ConfigError(f"--size: S3 takes at most {MAX_S3_SIZE:,} bytes in one put")
 
 
-def _made(target: str) -> Path:
+def _scratch_folder(target: str) -> Path | None:
+    """Where a tar is made before it gets its name: on the disk it will be on, where it is ours."""
+    if target.startswith("s3://"):
+        return None
     folder = Path(target)
     try:
         folder.mkdir(parents=True, exist_ok=True)
