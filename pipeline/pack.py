@@ -100,9 +100,8 @@ def pack(
     shard = _folder(source, source_s3)
     target = normalize_uri(destination).rstrip("/")
     _check_target(shard, target, size)
-    index = index_shard(shard, source_s3)
+    index, storage = index_shard(shard, source_s3), storage_for(target, destination_s3)
     left_out = [LeftOut(p.member, p.reason.value, p.detail) for p in index.problems]
-    storage = storage_for(target, destination_s3)
     # A file without a name: whatever kills us, nothing of it stays.
     with tempfile.TemporaryFile(dir=_scratch_folder(target)) as scratch:
         series = TarSeries(target, _stem(shard.uri), size, storage, scratch, on_tar)
