@@ -15,7 +15,7 @@ from pipeline.partition import Partition
 from pipeline.progress import Progress
 from pipeline.report.summary import print_summary
 from pipeline.report.words import count_words
-from pipeline.run import Push, RunOutcome, run_job
+from pipeline.run import Push, RunOutcome, Workers, run_job
 from pipeline.terminal import output
 
 _QUIET_ENVIRONMENT = {
@@ -33,6 +33,7 @@ def run_and_report(
     partition: Partition | None = None,
     *,
     new_version: bool = False,
+    workers: Workers | None = None,
 ) -> int:
     """Run a job or one partition, show its progress and its summary, and give its exit code.
 
@@ -48,6 +49,7 @@ def run_and_report(
         push=_push(config),
         partition=partition,
         new_version=new_version,
+        workers=workers,
     )
     tell(outcome)
     return outcome.exit_code

@@ -35,6 +35,16 @@ def run(
             help="Where the settings differ from the dataset's, make DATASET@v2, @v3, ...",
         ),
     ] = False,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            "--workers",
+            min=1,
+            metavar="N",
+            help="Share the job among N processes of this machine, one engine and device each.",
+            show_default=False,
+        ),
+    ] = None,
     set_: Overrides = None,
 ) -> None:
     """Run a job: annotate what is not committed yet, push what needs people, write the report.
@@ -48,4 +58,13 @@ def run(
 
     part = parse_partition(partition) if partition is not None else None
     job = load_config(config, tuple(set_ or ()))
-    raise typer.Exit(run_and_report(job, beam_flags or (), part, new_version=new_version))
+    if workers is None or workers == 1:
+        raise typer.Exit(run_and_report(job, beam_flags or (), part, new_version=new_version))
+    if part is not None:
+        raise typer.BadParameter("--workers and --partition do not go together: choose one")
+    from pipeline.cli.workers import worker_command, workers_of
+
+    command = worker_command(config, set_ or (), beam_flags or ())
+    crew = workers_of(job, workers, command)
+    code = run_and_report(job, beam_flags or (), new_version=new_version, workers=crew)
+    raise typer.Exit(code)

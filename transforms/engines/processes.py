@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+import signal
+import threading
+from collections.abc import Iterator, Sequence
 
 import psutil
 
@@ -18,6 +20,24 @@ def engine_processes() -> list[psutil.Process]:
     """Processes of an engine under this one."""
     children = psutil.Process().children(recursive=True)
     return [child for child in children if child.name().startswith(TITLE)]
+
+
+@contextlib.contextmanager
+def deaf_children() -> Iterator[None]:
+    """Processes started within do not hear SIGINT and SIGTERM: their parent decides about them.
+
+    A Ctrl-C, and what many schedulers send, goes to every process of the job at once, and vLLM's
+    engine obeys; but the job still wants answers from it. A process inherits what the thread that
+    starts it blocks. In the main thread this does nothing: it must go on to hear signals itself.
+    """
+    if threading.current_thread() is threading.main_thread():
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def lost(processes: Sequence[psutil.Process]) -> list[int]:

@@ -27,7 +27,8 @@ from schemas.codes import RejectReason
 from schemas.errors import EngineError
 from schemas.records import Answer, Completion
 from transforms.engines.base import EngineFactory, EngineInfo, EngineRequest
-from transforms.engines.processes import engine_processes, kill, lost, reap
+from transforms.engines.processes import deaf_children, engine_processes, kill, lost, reap
+from transforms.engines.sentinel import guard
 from transforms.engines.vllm_processor import image_token_id, processor_rule
 from transforms.engines.vllm_request import chat_messages, refused, timed_out
 from transforms.engines.vllm_settings import (
@@ -48,8 +49,8 @@ _ENGINE_SLOT = threading.Lock()
 MAX_IN_FLIGHT = 256
 """Requests in the engine at once at most: each waiting one holds its image's pixels in memory."""
 
-CLOSE_WAIT = 10.0
-"""Seconds an idle engine has to end by itself."""
+CLOSE_WAIT = 2.0
+"""Seconds an idle engine has to end by itself; it may be deaf, see `deaf_children`."""
 
 STEP_WAIT = 0.2
 """Longest wait for an engine in a process of its own, so that its silence can be seen."""
@@ -75,7 +76,10 @@ def start_vllm(settings: VllmSettings) -> VllmEngine:
     with ExitStack() as undo:
         undo.callback(_ENGINE_SLOT.release)
         prepare_environment(settings)
-        llm = load_llm(settings)
+        if settings.run_apart:
+            guard()
+        with deaf_children():
+            llm = load_llm(settings)
         undo.callback(llm.llm_engine.engine_core.shutdown)
         engine = VllmEngine(llm, settings)
         undo.pop_all()

@@ -37,6 +37,7 @@ class VllmSettings:
         engine: vLLM engine arguments, merged.
         seed: of the engine; each request carries its own besides.
         verbose: show vLLM's own log.
+        apart: whether the model runs in a process of its own; None = as is best, see `run_apart`.
     """
 
     model: str
@@ -45,6 +46,7 @@ class VllmSettings:
     engine: Mapping[str, JsonValue] = field(default_factory=dict)
     seed: int = 0
     verbose: bool = False
+    apart: bool | None = None
 
     @property
     def is_local(self) -> bool:
@@ -61,7 +63,7 @@ class VllmSettings:
         busy machine it started in 50 s in this process and in 94 s apart, where two more
         processes import PyTorch.
         """
-        return not is_cpu_build()
+        return not is_cpu_build() if self.apart is None else self.apart
 
 
 def is_cpu_build() -> bool:
@@ -123,7 +125,8 @@ def prepare_environment(settings: VllmSettings) -> None:
     for name, value in environment(settings).items():
         os.environ.setdefault(name, value)
     if is_cpu_build():
-        os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"  # `keep_seeds_on_cpu` needs it
+        # In this process, for `keep_seeds_on_cpu`, whatever the variable said before.
+        os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "1" if settings.run_apart else "0"
 
 
 def _log_level(settings: VllmSettings) -> str:

@@ -1,0 +1,67 @@
+"""Real vLLM on the CPU, in a process of its own, killed in the middle of a job."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from pipeline.dataset import open_dataset
+
+pytestmark = pytest.mark.vllm
+
+SCRIPT = Path(__file__).with_name("vllm_job.py")
+ROOT = Path(__file__).resolve().parents[2]
+DEADLINE = 580
+
+
+def run(folder: Path, how: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, str(SCRIPT), str(folder), how],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        check=False,
+    )
+
+
+def engines(folder: Path) -> list[list[int]]:
+    lines = (folder / "engines").read_text().splitlines()
+    return [[int(pid) for pid in line.split()] for line in lines]
+
+
+def gone(pids: list[int]) -> bool:
+    until = time.monotonic() + 15
+    while any(psutil.pid_exists(pid) for pid in pids):
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.1)
+    return True
+
+
+def test_check_4_the_job_recovers_when_its_engine_is_killed(tmp_path: Path) -> None:
+    ended = run(tmp_path, "engine")
+    assert ended.returncode == 0, ended.stderr[-3000:]
+    assert "rebuilding it, 1 of at most 3" in ended.stderr
+    first, second = engines(tmp_path)
+    assert set(first).isdisjoint(second)
+    assert gone(first + second)
+    dataset = open_dataset(str(tmp_path / "dataset"))
+    samples = {row["sample_id"] for row in dataset.table("annotations").to_pylist()}
+    assert len(samples) == 18
+    assert dataset.table("rejects").num_rows == 0
+
+
+@pytest.mark.skipif("PANTALLA_LONG" not in os.environ, reason="set PANTALLA_LONG: one more start")
+def test_no_engine_outlives_a_killed_job(tmp_path: Path) -> None:
+    ended = run(tmp_path, "job")
+    assert ended.returncode == -signal.SIGKILL
+    (pids,) = engines(tmp_path)
+    assert len(pids) >= 2
+    assert gone(pids)
