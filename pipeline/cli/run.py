@@ -44,42 +44,6 @@ _Workers: TypeAlias = Annotated[
 ]
 
 
-_BeamFlags: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="[-- BEAM FLAGS]",
-        help="Flags for Beam, after `--`; default runner: FnApiRunner.",
-        show_default=False,
-    ),
-]
-_Partition: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--partition",
-        metavar="I/N",
-        help="Do only part I of N (from 1); other processes do the others.",
-        show_default=False,
-    ),
-]
-_NewVersion: TypeAlias = Annotated[
-    bool,
-    typer.Option(
-        "--new-version",
-        help="Where the settings differ from the dataset's, make DATASET@v2, @v3, ...",
-    ),
-]
-_Workers: TypeAlias = Annotated[
-    int | None,
-    typer.Option(
-        "--workers",
-        min=1,
-        metavar="N",
-        help="Share the job among N processes of this machine, one engine and device each.",
-        show_default=False,
-    ),
-]
-
-
 def run(
     config: JobFile,
     beam_flags: _BeamFlags = None,
