@@ -17,6 +17,10 @@ class UnshowableImageError(PantallaError):
     """A picture is of a kind that browsers do not show."""
 
 
+class UncoveredError(PantallaError):
+    """What must be hidden on a picture is not known, so nobody may see it."""
+
+
 class Places(Protocol):
     """What is known of the pictures of a dataset, beside their bytes."""
 

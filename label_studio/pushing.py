@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from label_studio.client import StudioClient, TaskRef
 from label_studio.failures import OutcomeUnknownError, RequestRefusedError
-from label_studio.images import ScreenImages
+from label_studio.images import ScreenImages, UncoveredError
 from label_studio.tasks import PredictionPayload, TaskData, prediction, task_data
 from label_studio.words import Variant
 from schemas.errors import LabelStudioError, PantallaError
@@ -35,7 +35,8 @@ class PushFailure:
     """One sample that is not on the server as it should be; the next push tries again.
 
     Attributes:
-        reason: `invalid`, `image`, `refused` or `pending` (sent, but not seen on the server).
+        reason: `invalid`, `image`, `masks` (what to hide is not known), `refused`, or `pending`
+            (sent, but not seen on the server).
         detail: what was seen, for a person; holds no task text.
     """
 
@@ -112,6 +113,8 @@ class Pushing:
             return task_data(sample, self.images.address(sample.screen_id), self.variant)
         except OutcomeUnknownError:
             raise  # the server is in trouble; the next picture would only wait as long
+        except UncoveredError as error:
+            self._fail([sample.sample_id], "masks", str(error))
         except PantallaError as error:
             self._fail([sample.sample_id], "image", str(error))
         return None
@@ -199,7 +202,7 @@ class Pushing:
                 try:
                     self._refresh(sample, ref)
                     self._overlap(sample.sample_id, ref)
-                except LabelStudioError as error:
+                except PantallaError as error:
                     self.refusals[sample.sample_id] = str(error)
 
     def _refresh(self, sample: ReviewSample, ref: TaskRef) -> None:

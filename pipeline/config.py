@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
+from label_studio.words import Variant
 from schemas.geometry import FrameKind
 from transforms.storage import S3Access, S3Address
 
@@ -183,15 +184,61 @@ class LabelStudioConfig(_Section):
         url: base address of the server.
         project: title of the project, found or made.
         token_env: name of the environment variable that holds the API token.
-        images: how screenshots reach the reviewer; `upload` sends them to the server.
         push: whether `run` pushes at its end; `pantalla push` does it at any time.
+        guide: whose Spanish the interface and the guide speak; `es` is neutral and says usted.
+        budget: most open tasks on the server; what is beyond waits, and a later push brings it.
+        overlap_share: share of the samples, drawn by their id, that `overlap` people answer.
+        overlap: how many that is.
+        images: how screenshots reach the reviewer. `upload` sends them to the server; `s3`: the
+            server reads a private bucket and passes them on; `presigned`: browsers load them from
+            the bucket (it needs CORS); `local`: the server reads files below `images_root`.
+        images_prefix: folder or `s3://bucket/prefix` where pictures that are no file of their own
+            (of a tar, masked, turned) are copied for the server; without it they are uploaded.
+        images_root: the server's document root for local files.
+        images_endpoint: S3 endpoint as the server reaches it, where it is not Amazon S3.
+        images_region: S3 region of the bucket.
+        masks: `sidecar`: the boxes that a sidecar lists under `masks` are painted over before
+            anybody sees the screen, and a screen that does not say what to hide is not pushed.
     """
 
     url: str | None = None
     project: Annotated[str, Field(min_length=3, max_length=50)] = "Pantalla: revisión"
     token_env: str = "LABEL_STUDIO_API_KEY"  # noqa: S105 - the name of a variable, not a secret
-    images: Literal["upload"] = "upload"
     push: bool = True
+    guide: Variant = Variant.NEUTRAL
+    budget: Annotated[int, Field(ge=1)] | None = None
+    overlap_share: Annotated[float, Field(ge=0, le=1)] = 0.0
+    overlap: Annotated[int, Field(ge=2, le=9)] = 2
+    images: Literal["upload", "s3", "presigned", "local"] = "upload"
+    images_prefix: _Text | None = None
+    images_root: _Text | None = None
+    images_endpoint: str | None = None
+    images_region: str | None = None
+    masks: Literal["none", "sidecar"] = "none"
+
+    @model_validator(mode="after")
+    def _images_fit(self) -> Self:
+        """What one way of serving pictures needs is there.
+
+        Raises:
+            ValueError: saying which setting is missing, or does not fit.
+        """
+        prefix = self.images_prefix
+        if self.images in ("s3", "presigned") and prefix and not prefix.startswith("s3://"):
+            raise ValueError(f'images = "{self.images}" needs images_prefix to begin with s3://')
+        if self.images == "local":
+            _check_local(self.images_root, prefix)
+        return self
+
+
+def _check_local(root: str | None, prefix: str | None) -> None:
+    if root is None:
+        raise ValueError(
+            'images = "local" needs images_root, the folder that the server was given as '
+            "LABEL_STUDIO_LOCAL_FILES_DOCUMENT_ROOT"
+        )
+    if prefix and Path(root).resolve() not in Path(prefix).resolve().parents:
+        raise ValueError("images_prefix must be a folder below images_root, not the root itself")
 
 
 class CostConfig(_Section):

@@ -2,19 +2,40 @@
 
 from __future__ import annotations
 
-import io
 from collections import Counter
-from collections.abc import Callable
+from typing import Protocol
 
 from label_studio.client import ServerSettings
-from label_studio.images import UnshowableImageError, image_kind
-from label_studio.push import Progress, PushReport, push_samples
+from label_studio.push import Overlap, PushPlan, PushReport, push_samples
+from label_studio.storages import ServedImages
 from pipeline.config import JobConfig, LabelStudioConfig
 from pipeline.dataset import Dataset
+from pipeline.pictures import Pictures
+from pipeline.push_lease import PushLease
 from pipeline.report.stats import PushOutcome
 from pipeline.review_samples import samples_to_review
-from pipeline.rows import ScreenRow
 from schemas.errors import ConfigError
+
+
+class PushWatch(Protocol):
+    """Told how far a push is."""
+
+    def start(self, total: int) -> None:
+        """`total` samples are to be on the server."""
+
+    def advance(self, count: int) -> None:
+        """So many more were dealt with."""
+
+    def finish(self) -> None:
+        """No more will come."""
+
+
+class _Silent:
+    def start(self, total: int) -> None: ...
+
+    def advance(self, count: int) -> None: ...
+
+    def finish(self) -> None: ...
 
 
 def push_job(dataset: Dataset, config: JobConfig) -> PushOutcome:
@@ -23,70 +44,71 @@ def push_job(dataset: Dataset, config: JobConfig) -> PushOutcome:
 
 
 def push_dataset(
-    dataset: Dataset, studio: LabelStudioConfig, progress: Progress | None = None
+    dataset: Dataset, studio: LabelStudioConfig, watch: PushWatch | None = None
 ) -> PushOutcome:
-    """Push the samples of routes `review` and `audit`, most uncertain first.
+    """Push the samples of routes `review` and `audit`, most informative first.
 
     Args:
         dataset: committed rows; only these are pushed.
-        studio: the server and its project.
-        progress: told how many samples were just dealt with.
+        studio: the server, its project, and how people review there.
+        watch: told how far it is.
 
     Raises:
         ConfigError: no server is configured.
         LabelStudioError: the server cannot be used, or another push is running.
-        DatasetError, StorageError: the dataset cannot be read.
+        DatasetError, StorageError: the dataset cannot be read, or its lease not be written.
     """
     if studio.url is None:
         raise ConfigError("label_studio.url is not set: where is the Label Studio server?")
     server = ServerSettings(url=studio.url, project=studio.project, token_env=studio.token_env)
-    samples = samples_to_review(dataset)
-    report = push_samples(samples, picture_reader(dataset), server, progress=progress)
+    watch = watch or _Silent()
+    with PushLease(dataset.storage, dataset.uri) as lease:
+        samples = samples_to_review(dataset)
+        pictures = Pictures(dataset, studio)
+        watch.start(len(samples))
+        try:
+            report = push_samples(
+                samples,
+                pictures,
+                server,
+                plan=_plan(studio, pictures, lease),
+                progress=watch.advance,
+            )
+        finally:
+            watch.finish()
     return PushOutcome(
         project=report.project_url,
         tasks_new=report.added,
         tasks_present=report.existing,
-        pending=len(report.failed),
-        note=_note(report),
+        pending=len(report.failed) + report.waiting,
+        note=_note(report, studio),
     )
 
 
-def picture_reader(dataset: Dataset) -> Callable[[str], bytes]:
-    """Screen id to a picture that browsers show as it was asked about.
-
-    The original bytes wherever that is sure, else a PNG of the pixels the model was shown.
-    """
-    screens = {screen.screen_id: screen for screen in dataset.screens()}
-
-    def read(screen_id: str) -> bytes:
-        screen = screens[screen_id]
-        data = dataset.pixels_of(screen)
-        if _browsers_agree(screen, data):
-            return data
-        sink = io.BytesIO()
-        dataset.picture(screen).save(sink, "PNG")
-        return sink.getvalue()
-
-    return read
+def _plan(studio: LabelStudioConfig, pictures: Pictures, lease: PushLease) -> PushPlan:
+    served = ServedImages(
+        presign=studio.images == "presigned",
+        endpoint=studio.images_endpoint,
+        region=studio.images_region,
+        local_root=studio.images_root,
+    )
+    return PushPlan(
+        variant=studio.guide,
+        budget=studio.budget,
+        overlap=Overlap(studio.overlap_share, studio.overlap),
+        served=None if studio.images == "upload" else served,
+        places=pictures,
+        still_ours=lease.still_ours,
+    )
 
 
-def _browsers_agree(screen: ScreenRow, data: bytes) -> bool:
-    """Whether a browser shows these bytes as we read them.
-
-    Seen in Chromium: EXIF turns a JPEG, but not a WebP, nor a PNG that has it after its pixels; an
-    animation plays, while only its first frame was asked about.
-    """
-    try:
-        image_kind(data)
-    except UnshowableImageError:
-        return False
-    turned = screen.orientation != 1 and screen.image_format != "JPEG"
-    return not turned and "first_frame_only" not in screen.flags
-
-
-def _note(report: PushReport) -> str:
+def _note(report: PushReport, studio: LabelStudioConfig) -> str:
     """What a person should know beyond the counts, in one line."""
-    parts = []
+    parts = list(report.notes)
+    if report.waiting:
+        parts.append(f"{report.waiting} wait: label_studio.budget = {studio.budget} tasks are open")
+    if report.refreshed:
+        parts.append(f"{report.refreshed} open tasks got new texts or another picture")
     if report.repaired:
         parts.append(f"{report.repaired} tasks had lost their prediction and got it again")
     if report.duplicates:

@@ -28,6 +28,7 @@ class ScreenRow:
         byte_offset: offset of the image in an uncompressed tar, else None.
         row: row of a Parquet shard, else None.
         orientation: EXIF orientation that was applied, 1 = none.
+        masks: what no person may see, original upright pixels; None where nobody has said.
     """
 
     screen_id: str
@@ -48,6 +49,7 @@ class ScreenRow:
     locale: str | None
     page_title: str | None
     color_scheme: str | None
+    masks: tuple[Box, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +130,14 @@ def screen_rows(table: pa.Table) -> Iterator[ScreenRow]:
             locale=row["locale"],
             page_title=row["page_title"],
             color_scheme=row["color_scheme"],
+            masks=_masks(row["masks"]),
         )
+
+
+def _masks(boxes: Sequence[_Row] | None) -> tuple[Box, ...] | None:
+    if boxes is None:
+        return None
+    return tuple(Box(box["x1"], box["y1"], box["x2"], box["y2"]) for box in boxes)
 
 
 def sample_rows(table: pa.Table) -> Iterator[SampleRow]:

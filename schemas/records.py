@@ -208,6 +208,7 @@ class Screen:
         flags: what was noticed, for example `alpha_composited`, `size_mismatch`.
         frame_count: frames, pages or pictures in the file; the first is used.
         sidecar_encoding: of the sidecar's text, or None where there is no sidecar.
+        masks: what no person may see, original upright pixels; None where nobody has said.
     """
 
     screen_id: str
@@ -222,6 +223,7 @@ class Screen:
     flags: tuple[str, ...] = ()
     frame_count: int = 1
     sidecar_encoding: str | None = None
+    masks: tuple[Box, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,6 +86,14 @@ _TRUTH = pa.struct(
     ]
 )
 
+_MASK = pa.struct(
+    [
+        _field("x1", pa.float64(), "left, original upright pixels"),
+        _field("y1", pa.float64(), "top, original upright pixels"),
+        _field("x2", pa.float64(), "right, original upright pixels"),
+        _field("y2", pa.float64(), "bottom, original upright pixels"),
+    ]
+)
 ANNOTATIONS = _table(
     "annotations",
     [
@@ -172,6 +180,7 @@ SCREENS = _table(
         _field("source", pa.string(), "where the screen was taken from; null = unknown"),
         _field("task", pa.string(), "task of the agent that took the screen; no query about it"),
         _field("step", pa.int32(), "step of that task, from 1"),
+        _field("masks", pa.list_(_MASK), "what no person may see; null = nobody has said"),
     ],
 )
 REJECTS = _table(

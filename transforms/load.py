@@ -145,6 +145,7 @@ def _screen(
         flags=tuple(sorted(flags)),
         frame_count=decoded.frame_count,
         sidecar_encoding=sidecar.encoding,
+        masks=sidecar.masks,
     )
 
 

@@ -251,6 +251,7 @@ def _screen_row(unit: JudgedUnit, screen: Screen) -> Row:
         "orientation": screen.orientation,
         "frame_count": screen.frame_count,
         "query_count": len(screen.queries),
+        "masks": None if screen.masks is None else [_corner_cells(box) for box in screen.masks],
         "flags": list(screen.flags),
         **asdict(screen.provenance),
         "sidecar_encoding": screen.sidecar_encoding,

@@ -9,10 +9,11 @@ import dataclasses
 from dataclasses import dataclass, field
 
 from schemas.codes import QueryKind, QueryOrigin, RejectReason, Stage
-from schemas.geometry import Size
+from schemas.geometry import Box, Size
 from schemas.ids import canonical_json
 from schemas.records import Provenance, Query, Reject, TruthBox
 from transforms.sidecar_boxes import BoxConvention, lie_in_corner
+from transforms.sidecar_masks import MASKS, UNREADABLE, read_masks
 from transforms.sidecar_statement import (
     Statement,
     device_pixel_ratio,
@@ -46,6 +47,8 @@ class Sidecar:
             `truth_clipped`, `truth_contradicts` and `truth_looks_xywh` (all truth is left out),
             `truth_in_corner`, `replacement_char`.
         encoding: of its text, or None where there is no sidecar.
+        masks: what no person may see, original upright pixels; None where it does not say, or not
+            so that it can be read (`masks_unreadable`).
         rejects: what could not be used, without member and screen, which the caller knows.
     """
 
@@ -56,6 +59,7 @@ class Sidecar:
     flags: tuple[str, ...] = ()
     rejects: tuple[Reject, ...] = ()
     encoding: str | None = None
+    masks: tuple[Box, ...] | None = None
 
 
 def parse_sidecar(
@@ -131,6 +135,9 @@ def _read(
     texts = (*(query.instruction for query in queries), provenance.page_title or "")
     flags |= {"mojibake"} if any(map(is_mojibake, texts)) else set()
     elements = truth.elements()
+    masks = None if statement.doubt else read_masks(fields, statement.page, convention)
+    if masks is None and MASKS in fields:
+        flags.add(UNREADABLE)
     return Sidecar(
         provenance=provenance,
         queries=tuple(queries),
@@ -138,6 +145,7 @@ def _read(
         image_size=stated,
         flags=tuple(sorted(flags | truth.flags)),
         rejects=tuple(rejects),
+        masks=masks,
     )
 
 

@@ -47,10 +47,11 @@ def push(
     """
     from pipeline.config import load_config
     from pipeline.push import push_dataset
+    from pipeline.push_progress import PushProgress
 
     job = load_config(config, tuple(set_ or ())) if config else None
     opened = _open(dataset, job, s3_endpoint, input_s3_endpoint)
-    outcome = push_dataset(opened, _studio(job, url, project, token_env))
+    outcome = push_dataset(opened, _studio(job, url, project, token_env), PushProgress())
     _tell(outcome)
     raise typer.Exit(1 if outcome.pending else 0)
 
@@ -88,8 +89,9 @@ def _studio(
         return LabelStudioConfig.model_validate(settings)
     except ValidationError as error:
         first = error.errors()[0]
-        name = ".".join(map(str, first["loc"]))
-        raise ConfigError(f"label_studio.{name} = {first['input']!r}: {first['msg']}") from None
+        name = ".".join(["label_studio", *map(str, first["loc"])])
+        given_text = f" = {first['input']!r}" if first["loc"] else ""
+        raise ConfigError(f"{name}{given_text}: {first['msg']}") from None
 
 
 def _tell(outcome: PushOutcome) -> None:

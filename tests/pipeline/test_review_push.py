@@ -16,7 +16,8 @@ from stored_fixtures import Ask, Stored, make_stored, sample_id
 from pipeline.cli.app import main
 from pipeline.config import LabelStudioConfig
 from pipeline.dataset import Dataset, open_dataset
-from pipeline.push import picture_reader, push_dataset
+from pipeline.pictures import picture_reader
+from pipeline.push import push_dataset
 from pipeline.review_samples import (
     in_order,
     informativeness,
