@@ -24,7 +24,13 @@ STUDIO_VERSION = "1.23.2"
 
 INSTALL_TIMEOUT_S = 900
 _DONE = "pantalla-complete"
-_KEPT = ("PATH", "HOME", "USER", "LANG", "LC_ALL", "TMPDIR", "TZ")
+_KEPT = (
+    *("PATH", "HOME", "USER", "LANG", "LC_ALL", "TMPDIR", "TZ"),
+    # For pictures that the server reads itself: from a folder, or from S3 on a private address.
+    "LABEL_STUDIO_LOCAL_FILES_SERVING_ENABLED",
+    "LABEL_STUDIO_LOCAL_FILES_DOCUMENT_ROOT",
+    "LABEL_STUDIO_SSRF_PROTECTION_ENABLED",
+)
 # A proxy that refuses at once: what the server would fetch from outside fails without a wait or a
 # name look-up. Its login page asks for tips on the web, which has no switch of its own.
 _NOWHERE = "http://127.0.0.1:9"

@@ -56,6 +56,11 @@ def fresh_data(data_dir: Path) -> None:
 def studio_server(data_dir: Path) -> Iterator[StudioServer]:
     """A local server without projects; its token is in `TOKEN_ENV` from then on."""
     fresh_data(data_dir)
+    files = data_dir / "files"
+    files.mkdir()
+    os.environ["LABEL_STUDIO_LOCAL_FILES_SERVING_ENABLED"] = "true"
+    os.environ["LABEL_STUDIO_LOCAL_FILES_DOCUMENT_ROOT"] = str(files)
+    os.environ["LABEL_STUDIO_SSRF_PROTECTION_ENABLED"] = "false"  # its S3 is on this machine
     with StudioServer(data_dir, free_port()) as server:
         os.environ[TOKEN_ENV] = server.account.token
         yield server
