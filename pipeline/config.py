@@ -242,9 +242,16 @@ def _check_local(root: str | None, prefix: str | None) -> None:
 
 
 class CostConfig(_Section):
-    """Prices for the plan's estimate and the report; none are invented."""
+    """Prices for the plan's estimate and the report; none are invented.
+
+    Attributes:
+        machine_hour: price of an hour of one machine.
+        tokens_per_second: tokens in and out that the machine's engine does, for the estimate of a
+            job that was never run.
+    """
 
     machine_hour: Annotated[float, Field(ge=0)] | None = None
+    tokens_per_second: Annotated[float, Field(gt=0)] | None = None
     currency: str = "USD"
 
 

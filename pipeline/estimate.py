@@ -4,30 +4,17 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import TypeAlias
 
 from pipeline.config import JobConfig
 from pipeline.dataset import Dataset, open_root
+from pipeline.estimate_work import expected_work
 from pipeline.fingerprint import fingerprint_of
 from pipeline.plan import Plan, make_plan
 from pipeline.report.last_work import last_work
 from pipeline.versions import newest_root
-from schemas.codes import QueryKind
-from schemas.records import Member, Shard, ShardKind, Unit
 from transforms.commit import HEAD
-from transforms.profiles.load import load_profile
-from transforms.queries import QueriesFile, load_queries
-from transforms.shards import read_sidecar
-from transforms.sidecar import parse_sidecar
-from transforms.storage import S3Address, join_uri, storage_for
-
-_Queries: TypeAlias = "Counter[tuple[str, QueryKind]]"
-"""Queries by unit id and kind."""
-
-MAX_SIDECARS = 2000
-"""Sidecars read to count queries: a second or two on a disk."""
+from transforms.storage import join_uri, storage_for
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +35,17 @@ class Estimate:
 
     Attributes:
         problems: what listing found wrong, by reason; each becomes a reject.
-        queries: questions of the whole plan; None = not counted, see `queries_note`.
+        looked_at: screens whose headers and sidecars were read; fewer than `screens` means that
+            everything below is extrapolated from them.
+        megapixels: of all screens.
+        queries: questions of the whole plan.
         answers: answers to generate for the units that are left: k per grounding query.
+        tokens_in: tokens of the prompts that are left, images included; the k
+            answers to a question share one; None = the profile cannot say what an image takes.
+        tokens_out: tokens that are left to generate, at the mean length of an earlier run.
+        tokens_out_limit: the same if every answer ran to its limit.
         screens_per_second: of the last run into this dataset; None = unknown.
-        seconds: for what is left, at that rate.
+        seconds: for what is left, at that rate, or at the configured tokens a second.
         cost: for what is left, at the configured price of a machine hour.
         conflict: why the run would be refused, or "".
     """
@@ -63,9 +57,13 @@ class Estimate:
     screens: int
     screens_left: int
     problems: dict[str, int]
-    queries: int | None
-    answers: int | None
-    queries_note: str
+    looked_at: int
+    megapixels: float | None
+    queries: int
+    answers: int
+    tokens_in: int | None
+    tokens_out: int | None
+    tokens_out_limit: int
     screens_per_second: float | None
     seconds: float | None
     cost: float | None
@@ -85,22 +83,26 @@ def estimate(config: JobConfig) -> Estimate:
     done = frozenset() if dataset is None else frozenset(r.unit_id for r in dataset.commits())
     left = [unit for unit in plan.units if unit.unit_id not in done]
     screens_left = sum(len(unit.members) for unit in left)
-    queries, note = _count_queries(config, plan.units)
+    work = expected_work(config, plan.units, done, dataset)
     last = None if dataset is None else last_work(dataset)
     rate = None if last is None else last.screens_per_second
-    seconds = screens_left / rate if rate else None
+    seconds = screens_left / rate if rate else work.seconds(config.cost.tokens_per_second)
     price = config.cost.machine_hour
     return Estimate(
         dataset=config.output.dataset,
-        shards=tuple(_shard(shard, plan, done) for shard in plan.shards),
+        shards=_shards(plan, done),
         units=len(plan.units),
         units_done=len(plan.units) - len(left),
         screens=plan.members,
         screens_left=screens_left,
         problems=dict(sorted(Counter(p.reason.value for p in plan.problems).items())),
-        queries=None if queries is None else sum(queries.values()),
-        answers=_answers(config, queries, left),
-        queries_note=note,
+        looked_at=work.looked_at,
+        megapixels=work.megapixels,
+        queries=work.queries,
+        answers=work.answers,
+        tokens_in=work.tokens_in,
+        tokens_out=work.tokens_out,
+        tokens_out_limit=work.tokens_out_limit,
         screens_per_second=rate,
         seconds=seconds,
         cost=seconds / 3600 * price if seconds is not None and price is not None else None,
@@ -132,57 +134,22 @@ def _conflict(config: JobConfig, plan: Plan, dataset: Dataset) -> str:
     return "this dataset was made under other settings: the run would be refused"
 
 
-def _shard(shard: Shard, plan: Plan, done: frozenset[str]) -> ShardEstimate:
-    units = [unit for unit in plan.units if unit.shard.uri == shard.uri]
-    return ShardEstimate(
-        uri=shard.uri,
-        kind=shard.kind.value,
-        byte_size=shard.byte_size,
-        units=len(units),
-        units_done=sum(unit.unit_id in done for unit in units),
-        screens=sum(len(unit.members) for unit in units),
+def _shards(plan: Plan, done: frozenset[str]) -> tuple[ShardEstimate, ...]:
+    units: Counter[str] = Counter()
+    units_done: Counter[str] = Counter()
+    screens: Counter[str] = Counter()
+    for unit in plan.units:
+        units[unit.shard.uri] += 1
+        units_done[unit.shard.uri] += unit.unit_id in done
+        screens[unit.shard.uri] += len(unit.members)
+    return tuple(
+        ShardEstimate(
+            uri=shard.uri,
+            kind=shard.kind.value,
+            byte_size=shard.byte_size,
+            units=units[shard.uri],
+            units_done=units_done[shard.uri],
+            screens=screens[shard.uri],
+        )
+        for shard in plan.shards
     )
-
-
-def _answers(config: JobConfig, queries: _Queries | None, left: Sequence[Unit]) -> int | None:
-    if queries is None:
-        return None
-    return sum(
-        queries[unit.unit_id, QueryKind.GROUNDING] * config.sampling.k
-        + queries[unit.unit_id, QueryKind.LOCALIZATION]
-        for unit in left
-    )
-
-
-def _count_queries(config: JobConfig, units: Sequence[Unit]) -> tuple[_Queries | None, str]:
-    """Queries by unit and kind, or None with the reason why they were not counted."""
-    if sum(len(unit.members) for unit in units) > MAX_SIDECARS:
-        return None, f"not counted: more than {MAX_SIDECARS:,} screens"
-    if any(_costly(unit.shard) for unit in units):
-        return None, "not counted: sidecars inside gzip, zstd or Parquet are read with the screens"
-    source = config.input
-    listed = load_queries(source.queries, source.s3) if source.queries else None
-    can = QueryKind.LOCALIZATION in load_profile(config.model.profile).tasks
-    counts: _Queries = Counter()
-    for unit in units:
-        for member in unit.members:
-            own = _own_queries(unit, member, listed, source.s3)
-            counts[unit.unit_id, QueryKind.GROUNDING] += own
-            wanted = source.enumerate_elements
-            if can and (wanted == "always" or (wanted == "auto" and own == 0)):
-                counts[unit.unit_id, QueryKind.LOCALIZATION] += 1
-    return counts, ""
-
-
-def _costly(shard: Shard) -> bool:
-    return shard.kind is ShardKind.PARQUET or shard.uri.endswith(("gz", "zst", "zstd"))
-
-
-def _own_queries(
-    unit: Unit, member: Member, listed: QueriesFile | None, s3_endpoint: S3Address
-) -> int:
-    own = 0 if listed is None else len(listed.for_member(unit.shard.uri, member.name))
-    if member.sidecar is None:
-        return own
-    data = read_sidecar(unit.shard, member, s3_endpoint)
-    return own + len(parse_sidecar(data).queries)

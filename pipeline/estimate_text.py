@@ -52,10 +52,10 @@ def _totals(found: Estimate) -> Table:
         "Units", f"{found.units:,}: {found.units_done:,} finished already, {left:,} to do"
     )
     table.add_row("Screens", f"{found.screens:,}, {found.screens_left:,} of them to do")
-    table.add_row("Queries", found.queries_note or number(found.queries))
-    table.add_row(
-        "To generate", "unknown" if found.answers is None else f"{found.answers:,} answers"
-    )
+    table.add_row("Pixels", _pixels(found))
+    table.add_row("Queries", f"{_about(found)}{found.queries:,}")
+    table.add_row("To generate", f"{_about(found)}{found.answers:,} answers")
+    table.add_row("Tokens", _tokens(found))
     table.add_row("Time", _time(found))
     table.add_row("Cost", _cost(found))
     for reason, amount in found.problems.items():
@@ -65,11 +65,36 @@ def _totals(found: Estimate) -> Table:
     return table
 
 
+def _about(found: Estimate) -> str:
+    """Nothing where every screen was looked at, else that it is an extrapolation."""
+    return "about " if found.looked_at < found.screens else ""
+
+
+def _pixels(found: Estimate) -> str:
+    if found.megapixels is None:
+        return "unknown: no header could be read"
+    text = f"{_about(found)}{found.megapixels:,.1f} megapixels"
+    some = f", from {found.looked_at:,} screens that were looked at"
+    return text + (some if _about(found) else "")
+
+
+def _tokens(found: Estimate) -> str:
+    if found.tokens_in is None:
+        into = "in: unknown, the profile does not say what an image takes"
+    else:
+        into = f"about {found.tokens_in:,} in"
+    if found.tokens_out is None:
+        return f"{into}, at most {found.tokens_out_limit:,} out"
+    return f"{into}, about {found.tokens_out:,} out (answers as long as before)"
+
+
 def _time(found: Estimate) -> str:
     if found.screens_left == 0:
         return "nothing to do"
     if found.seconds is None:
-        return "unknown: no run into this dataset has been timed"
+        return "unknown: no run into this dataset has been timed; or set cost.tokens_per_second"
+    if found.screens_per_second is None:
+        return f"about {duration(found.seconds)}, at cost.tokens_per_second"
     rate = number(found.screens_per_second, 2)
     return f"about {duration(found.seconds)}, at the last run's {rate} screens/s"
 
@@ -78,5 +103,5 @@ def _cost(found: Estimate) -> str:
     if found.screens_left == 0:
         return "nothing to do"
     if found.cost is None:
-        return "unknown: it needs cost.machine_hour and the speed of an earlier run"
+        return "unknown: it needs cost.machine_hour, and an earlier run or cost.tokens_per_second"
     return f"about {money(found.cost, found.currency)}"

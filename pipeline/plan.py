@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from pipeline.check_boxes import check_boxes
@@ -20,6 +21,9 @@ from transforms.shards import (
     split_units,
 )
 from transforms.storage import normalize_uri, storage_for
+
+INDEX_THREADS = 8
+"""Shards indexed at once: on S3 each waits for several answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +75,9 @@ def make_plan(config: JobConfig) -> Plan:
     shards = without_output(list_shards(source.shards, source.s3), config)
     kept, new = index_store(config), []
     units: list[Unit] = []
-    for shard in shards:
-        index = index_shard(shard, source.s3, kept)
+    with ThreadPoolExecutor(INDEX_THREADS) as pool:
+        indexes = pool.map(lambda shard: index_shard(shard, source.s3, kept), shards)
+    for shard, index in zip(shards, indexes, strict=True):
         units += split_units(shard, index, source.unit_screens)
         if index.costly:
             new.append((shard, index))

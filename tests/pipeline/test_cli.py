@@ -91,7 +91,7 @@ def test_help_is_light_nothing_heavy_is_imported() -> None:
 def test_every_verb_has_help_and_is_listed(cli: Cli) -> None:
     code, out, _ = cli("--help")
     assert code == 0
-    for verb in ("demo", "plan", "run", "show", "push", "studio", "profiles"):
+    for verb in ("demo", "plan", "run", "show", "rejects", "shard", "push", "studio", "profiles"):
         assert f"\n  {verb} " in out
         code, told, _ = cli(verb, "--help")
         assert code == 0
