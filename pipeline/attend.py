@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 
 from pipeline.stopping import abandon, abandon_requested, stop_requested
-from schemas.errors import EngineError
+from schemas.errors import DeadlineError, EngineError
 from transforms.engines.holder import held_engine, start_lasts
 from transforms.engines.processes import engine_processes, kill
 from transforms.engines.supervised import SupervisedEngine
@@ -66,6 +66,8 @@ def attend(work: Callable[[], None], start_seconds: float) -> None:
             _leave_behind(thread)
             return
     if failure:
+        if isinstance(failure[0], DeadlineError):  # whatever it waited for is still there
+            _leave_behind(thread)
         raise failure[0]
 
 

@@ -107,6 +107,8 @@ class EngineConfig(_Section):
         request_timeout_seconds: a request that is not answered within this time is rejected.
         hang_seconds: an engine with work but no sign of life for this long counts as dead.
         start_seconds: longest start of an engine; a download of its weights is part of it.
+        recycle_answers: an engine is started anew after so many answers, against memory that it
+            loses; default: never.
         max_rebuilds: how often in a row a dead engine is rebuilt; to find the one request among
             256 that kills it takes nine.
     """
@@ -115,6 +117,7 @@ class EngineConfig(_Section):
     hang_seconds: Annotated[float, Field(gt=0)] = 300.0
     start_seconds: Annotated[float, Field(gt=0)] = 3600.0
     max_rebuilds: Annotated[int, Field(ge=0)] = 10
+    recycle_answers: Annotated[int, Field(ge=1)] | None = None
 
 
 class RunConfig(_Section):

@@ -33,6 +33,10 @@ class EngineError(PantallaError):
     """The inference engine could not be started or kept alive (exit code 3)."""
 
 
+class DeadlineError(PantallaError):
+    """Something was waited for longer than makes sense; the message says what."""
+
+
 class StoppedError(PantallaError):
     """A signal asked the job to stop (exit code 128 + signal).
 

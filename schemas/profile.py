@@ -126,6 +126,18 @@ class ModelProfile(_Strict):
     sources: dict[str, str] = Field(min_length=1)
     warning: str | None = None
 
+    @model_validator(mode="after")
+    def _thinks_or_is_bound(self) -> ModelProfile:
+        """Refuse a grammar with thinking on: the grammar forbids the thought without a word."""
+        on = [k for k in self.chat_template_kwargs if "think" in k and self.chat_template_kwargs[k]]
+        bound = sorted(kind.value for kind, task in self.tasks.items() if task.structured)
+        if on and bound:
+            raise ValueError(
+                f"chat_template_kwargs.{on[0]} is on, but tasks.{bound[0]} has structured = true, "
+                "and a grammar leaves no room to think: set one of them to false"
+            )
+        return self
+
     def notices(self, checkpoint: str | None = None) -> tuple[str, ...]:
         """What a user must know before using `checkpoint` (None = the default one).
 

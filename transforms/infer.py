@@ -6,11 +6,15 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 
+from schemas.errors import DeadlineError
 from schemas.records import Answer, Screen, Unit
 from transforms.engines.base import Engine, EngineRequest
 from transforms.engines.clock import BusyClock
 from transforms.prefetch import Prefetch
 from transforms.work import AnsweredUnit, Ask, Asked, ComposeEvent, Posed, Refused, UnitEnd
+
+READ_SECONDS = 1800.0
+"""Longest time without a screen from the reader while the engine has nothing to do."""
 
 IDLE_WAIT = 0.02
 """Seconds to wait for the next screen when the engine has nothing to do."""
@@ -25,6 +29,7 @@ class _Desk:
         self._owner: dict[str, str] = {}
         self._closed: set[str] = set()
         self.in_flight = 0
+        self.heard = time.monotonic()
         self.done: deque[AnsweredUnit] = deque()
 
     def unit(self, unit: Unit) -> AnsweredUnit:
@@ -48,6 +53,7 @@ class _Desk:
     def receive(self, answer: Answer) -> None:
         key = self._owner.pop(answer.request_id)
         self.in_flight -= 1
+        self.heard = time.monotonic()
         self._units[key].answers[answer.request_id] = answer
         self._waiting[key].discard(answer.request_id)
         self._finish(key)
@@ -79,6 +85,7 @@ def infer(
 
     Raises:
         EngineError: when the engine cannot go on.
+        DeadlineError: when the reader brings nothing for `READ_SECONDS`.
     """
     desk = _Desk()
     pending: deque[EngineRequest] = deque()
@@ -111,7 +118,10 @@ def _fill(
             continue
         event = events.poll(0.0 if desk.in_flight else IDLE_WAIT)
         if event is None:
+            if not desk.in_flight and time.monotonic() - desk.heard > READ_SECONDS:
+                raise DeadlineError(f"no screen came from the shards within {READ_SECONDS:g} s")
             return
+        desk.heard = time.monotonic()
         _take(event, desk, pending)
 
 

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future
 from typing import Generic, TypeVar
+
+from schemas.errors import DeadlineError
+
+ITEM_SECONDS = 600.0
+"""Longest wait for one screen to be decoded or resized: a thousand times what a large one takes."""
+
+CLOSE_SECONDS = 60.0
+"""Longest wait for a reader that was told to stop; its store has shorter limits of its own."""
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -19,14 +29,28 @@ def parallel_flat_map(
     """`function` over `items` on a pool, results in the order of `items`, at most `ahead` waiting.
 
     Pillow and zlib release the GIL, so threads are enough for decoding and resizing.
+
+    Raises:
+        DeadlineError: if one item takes longer than `ITEM_SECONDS`.
     """
     waiting: deque[Future[Iterable[B]]] = deque()
     for item in items:
         waiting.append(executor.submit(function, item))
         if len(waiting) >= ahead:
-            yield from waiting.popleft().result()
+            yield from _result(waiting.popleft())
     while waiting:
-        yield from waiting.popleft().result()
+        yield from _result(waiting.popleft())
+
+
+def _result(future: Future[Iterable[B]]) -> Iterable[B]:
+    try:
+        return future.result(ITEM_SECONDS)
+    except TimeoutError:
+        if future.done():  # the work's own error, not ours
+            raise
+        raise DeadlineError(
+            f"one screen was not decoded or resized within {ITEM_SECONDS:g} s"
+        ) from None
 
 
 class _End:
@@ -78,11 +102,13 @@ class Prefetch(Generic[A]):
         return None
 
     def close(self) -> None:
-        """Stop the producer and wait for it; unread items are dropped."""
+        """Stop the producer and wait for it, though not for ever; unread items are dropped."""
         self._stopped.set()
-        while self._thread.is_alive():
-            self.poll(0.05)
-        self._thread.join()
+        until = time.monotonic() + CLOSE_SECONDS
+        while self._thread.is_alive() and time.monotonic() < until:
+            self._thread.join(0.05)
+            with contextlib.suppress(queue.Empty):
+                self._queue.get_nowait()
 
     def _produce(self, source: Iterable[A]) -> None:
         end = _End()

@@ -215,7 +215,7 @@ def test_grammar_keeps_the_order_of_its_keys() -> None:
     assert schema == '{"properties":{"note":{},"action":{}}}'
 
 
-def test_image_key_tells_sizes_and_screens_apart_and_joins_queries() -> None:
+def test_b083_image_key_tells_sizes_and_screens_apart_and_joins_queries() -> None:
     def key(of: Screen, seen: SeenImage) -> set[str]:
         result = compose_samples(of, PROFILE, FrameKind.NORM_1000, seen, SETTINGS)
         return {

@@ -2,13 +2,14 @@ import random
 import threading
 from collections import deque
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 import pytest
 from PIL import Image
 
 from schemas.codes import QueryKind, QueryOrigin, RejectReason, Stage
-from schemas.errors import EngineError
+from schemas.errors import DeadlineError, EngineError
 from schemas.geometry import SeenImage, Size
 from schemas.profile import Sampling, TaskSpec
 from schemas.records import (
@@ -25,11 +26,13 @@ from schemas.records import (
     ShardKind,
     Unit,
 )
+from transforms import infer as infer_module
+from transforms import prefetch as prefetch_module
 from transforms.compose import Question
 from transforms.engines.base import EngineInfo, EngineRequest
 from transforms.engines.clock import BusyClock
 from transforms.infer import infer
-from transforms.prefetch import Prefetch
+from transforms.prefetch import Prefetch, parallel_flat_map
 from transforms.work import Ask, Asked, ComposeEvent, Refused, UnitEnd
 
 TASK = TaskSpec(prompt_version="1", prompt="{target}", answer_format="click_xy", max_tokens=8)
@@ -177,6 +180,48 @@ def test_the_reader_stays_a_bounded_way_ahead() -> None:
     assert len(made) == 4
     ahead.close()
     assert len(made) < 100
+
+
+def test_a_reader_that_brings_nothing_is_not_waited_for_without_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(infer_module, "READ_SECONDS", 0.1)
+    monkeypatch.setattr(prefetch_module, "CLOSE_SECONDS", 0.1)
+    held = threading.Event()
+
+    def silent() -> Iterator[ComposeEvent]:
+        held.wait(60)
+        yield from ()
+
+    source = Prefetch(silent(), 2)
+    with pytest.raises(DeadlineError, match="no screen came from the shards"):
+        list(infer(source, EchoEngine(room=4), BusyClock()))
+    source.close()
+    held.set()
+
+
+def test_one_screen_that_never_decodes_is_not_waited_for_without_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(prefetch_module, "ITEM_SECONDS", 0.1)
+    held = threading.Event()
+    with ThreadPoolExecutor(1) as pool:
+        with pytest.raises(DeadlineError, match="not decoded or resized"):
+            list(parallel_flat_map(pool, lambda _: [held.wait(60)], [1], ahead=1))
+        held.set()
+
+
+def test_units_that_are_not_whole_are_dropped_when_the_job_gives_up() -> None:
+    asked_to: list[int] = []
+
+    def give_up() -> bool:
+        asked_to.append(1)
+        return len(asked_to) > 3
+
+    source = Prefetch(events(4, 3, 4), 2)
+    done = list(infer(source, EchoEngine(room=4), BusyClock(), give_up))
+    source.close()
+    assert len(done) < 4
 
 
 def test_the_clock_counts_only_while_there_is_work() -> None:

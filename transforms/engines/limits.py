@@ -17,6 +17,7 @@ class EngineLimits:
         request_timeout_seconds: a request that is not answered within this time is given up.
         hang_seconds: an engine with work and without any sign of life for this long is dead.
         start_seconds: longest start of an engine, its check included.
+        recycle_answers: a healthy engine is started anew after so many answers; None = never.
         max_rebuilds: rebuilds in a row; the count begins anew when a culprit is found, and after
             `STEADY_ANSWERS`. To find one request among 256 takes nine.
     """
@@ -25,6 +26,7 @@ class EngineLimits:
     hang_seconds: float = 300.0
     start_seconds: float = 3600.0
     max_rebuilds: int = 10
+    recycle_answers: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

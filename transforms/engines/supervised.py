@@ -21,13 +21,12 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from schemas.codes import RejectReason
 from schemas.errors import EngineError
 from schemas.records import Answer
 from transforms.engines.base import Engine, EngineFactory, EngineInfo, EngineRequest
 from transforms.engines.limits import STEADY_ANSWERS, Doing, EngineLimits
 from transforms.engines.quarantine import Quarantine
-from transforms.engines.trouble import Trouble
+from transforms.engines.trouble import Trouble, convicted, verdict
 from transforms.engines.witness import is_alive
 
 log = logging.getLogger(__name__)
@@ -56,7 +55,7 @@ class SupervisedEngine:
         self._inside: dict[str, tuple[EngineRequest, float]] = {}
         self._queue: deque[EngineRequest] = deque()
         self._ready: list[Answer] = []
-        self._rebuilds = self._steady = self._unexplained = 0
+        self._rebuilds = self._steady = self._unexplained = self._worked = 0
         self._found = False
         self._lock = threading.Lock()
         self._engine: Engine = factory()
@@ -78,7 +77,7 @@ class SupervisedEngine:
         """Take one request; a known culprit never reaches the engine again."""
         key = request.request_id
         if key in self._culprits:
-            self._ready.append(_convicted(key, self._culprits[key]))
+            self._ready.append(convicted(key, self._culprits[key]))
         elif not self._quarantine.wants(request):
             self._queue.append(request)
 
@@ -134,7 +133,7 @@ class SupervisedEngine:
         with self._lock:
             inside = list(self._inside)
         if self._quarantine.group is not None and len(inside) == 1:
-            self._trouble.convict(inside[0], _detail("it got stuck"))
+            self._trouble.convict(inside[0], verdict("it got stuck"))
         elif inside:
             self._trouble.suspect(inside)
 
@@ -152,9 +151,22 @@ class SupervisedEngine:
                     if not self._put(request):
                         return
             return
+        if self._worn():
+            return
         while self._queue and len(self._inside) < self._room:
             if not self._put(self._queue.popleft()):
                 return
+
+    def _worn(self) -> bool:
+        """Whether the engine is due to be started anew; done as soon as it is empty."""
+        limit = self._limits.recycle_answers
+        if limit is None or self._worked < limit:
+            return False
+        if not self._inside:
+            log.info("the engine is started anew after %d answers", self._worked)
+            self._renew()
+            self.doing = Doing("idle", self._now())
+        return bool(self._inside)
 
     def _put(self, request: EngineRequest) -> bool:
         """Hand a request to the engine; False if that killed it."""
@@ -182,6 +194,7 @@ class SupervisedEngine:
         self._quarantine.answered(ids)
         self._trouble.settle(ids)
         self._steady += len(answers)
+        self._worked += len(answers)
         if self._steady >= STEADY_ANSWERS:
             self._rebuilds = self._unexplained = 0
         if answers or self._engine.steps != self._seen[0]:
@@ -222,10 +235,10 @@ class SupervisedEngine:
         self._found = False
 
     def _convict(self, culprit: EngineRequest, what: str) -> None:
-        key, detail = culprit.request_id, _detail(what)
+        key, detail = culprit.request_id, verdict(what)
         self._culprits[key], self._found = detail, self._quarantine.waiting(idle=False)
         self._trouble.convict(key, detail)
-        self._ready.append(_convicted(key, detail))
+        self._ready.append(convicted(key, detail))
         self._rebuilds = 0
         log.warning("found what killed the engine: sample %s, now a reject; the rest goes on", key)
 
@@ -260,16 +273,8 @@ class SupervisedEngine:
     def _renew(self) -> None:
         self.doing = Doing("start", self._now())
         self._engine.close()
-        self._engine = self._factory()
+        self._engine, self._worked = self._factory(), 0
         self._info = self._engine.info
-
-
-def _detail(what: str) -> str:
-    return f"the engine does not survive this request, not even alone: {what}"
-
-
-def _convicted(request_id: str, detail: str) -> Answer:
-    return Answer(request_id, error_reason=RejectReason.ENGINE_KILLER, error_detail=detail)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from schemas.codes import RejectReason
 from schemas.errors import StorageError
 from schemas.ids import sha256_hex
+from schemas.records import Answer
 from transforms.commit import RUN
 from transforms.storage import join_uri, storage_for
 from transforms.storage.base import ObjectMissingError
@@ -19,6 +21,16 @@ log = logging.getLogger(__name__)
 
 
 CULPRITS, SUSPECTS = "culprits", "suspects"
+
+
+def verdict(what: str) -> str:
+    """What is said of a culprit, of which `what` was seen when it was alone in the engine."""
+    return f"the engine does not survive this request, not even alone: {what}"
+
+
+def convicted(request_id: str, detail: str) -> Answer:
+    """The answer to a request that is never asked again."""
+    return Answer(request_id, error_reason=RejectReason.ENGINE_KILLER, error_detail=detail)
 
 
 class Trouble(Protocol):

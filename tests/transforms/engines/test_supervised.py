@@ -92,7 +92,7 @@ def test_any_number_of_culprits_is_found_and_no_innocent(bad: set[int], room: in
     assert len(answers) == 40
 
 
-def test_b074_a_request_that_never_ends_is_given_up_and_the_engine_lives() -> None:
+def test_a_request_that_never_ends_is_given_up_and_the_engine_lives() -> None:
     plant = Plant({"r003": Mishap.STUCK})
     limits = EngineLimits(request_timeout_seconds=0.2, hang_seconds=30.0)
     answers = run(SupervisedEngine(plant, limits, ForgetfulTrouble()), names(12))
@@ -195,6 +195,15 @@ def test_a_slow_engine_is_not_a_dead_one() -> None:
     engine = SupervisedEngine(plant, QUICK, ForgetfulTrouble())
     run(engine, names(16))
     assert len(plant.built) == 1
+
+
+def test_b079_an_engine_that_loses_memory_is_started_anew_between_answers() -> None:
+    plant = Plant()
+    limits = EngineLimits(recycle_answers=10)
+    answers = run(SupervisedEngine(plant, limits, ForgetfulTrouble()), names(50))
+    assert len(answers) == 50
+    assert 4 <= len(plant.built) <= 5
+    assert max(len(engine.submitted) for engine in plant.built) <= 10 + plant.room
 
 
 def test_a_first_start_that_fails_is_not_tried_again() -> None:

@@ -156,7 +156,7 @@ def test_questions_about_one_image_share_its_work(
     assert sum(answer.cached_tokens for answer in answers.values()) > 0
 
 
-def test_one_overlong_prompt_fails_alone(engine: VllmEngine) -> None:
+def test_b074_one_overlong_prompt_fails_alone(engine: VllmEngine) -> None:
     asked = questions(engine, 3, "uno", "la " * 4000, "tres", "la " * 100_000)
     for _, request in asked:
         engine.submit(request)
@@ -171,7 +171,7 @@ def test_one_overlong_prompt_fails_alone(engine: VllmEngine) -> None:
             assert len(answer.completions) == 3
 
 
-def test_requests_that_cannot_be_rendered_fail_alone(engine: VllmEngine) -> None:
+def test_b077_requests_that_cannot_be_rendered_fail_alone(engine: VllmEngine) -> None:
     good, other = (request for _, request in questions(engine, 1, "uno"))
     strip = Image.new("RGB", (32, 9000))
     bad = [
@@ -189,6 +189,18 @@ def test_requests_that_cannot_be_rendered_fail_alone(engine: VllmEngine) -> None
     for request in bad:
         assert answers[request.request_id].error_reason is RejectReason.REQUEST_REFUSED
         assert answers[request.request_id].error_detail
+
+
+def test_a_request_whose_time_is_over_is_given_up_alone(engine: VllmEngine) -> None:
+    good, late = (request for _, request in questions(engine, 3, "uno"))
+    for request in (good, dataclasses.replace(late, timeout_seconds=1e-6)):
+        engine.submit(request)
+    answers = drain(engine, 2)
+    assert answers[good.request_id].completions
+    assert answers[late.request_id].error_reason is RejectReason.REQUEST_TIMEOUT
+    assert "request_timeout_seconds" in answers[late.request_id].error_detail
+    engine.submit(late)  # the engine has forgotten it, and can be asked again
+    assert drain(engine, 1)[late.request_id].completions
 
 
 def test_special_tokens_in_an_instruction_do_no_harm(engine: VllmEngine) -> None:
