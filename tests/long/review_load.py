@@ -36,6 +36,7 @@ from stored_fixtures import Ask, Stored, make_stored
 from studio_server import TOKEN_ENV, free_port, fresh_data
 
 from label_studio.database import DatabaseKind
+from label_studio.pull_http import task_filter
 from label_studio.server import StudioServer
 from pipeline.config import LabelStudioConfig
 from pipeline.dataset import Dataset
@@ -46,6 +47,10 @@ from pipeline.push import push_dataset
 PROJECT = "Carga: dos personas"
 ASKS = 20
 SIZE = (320, 240)
+PACE_S = (0.1, 0.5)
+"""Pause of a person between two answers: ten times faster than people are."""
+SLOW_S = (1.0, 3.0)
+"""The same once there are answers enough: the pushes are still to be disturbed, not stopped."""
 
 
 @dataclass
@@ -139,8 +144,8 @@ class Load:
     def kill_push(self, after: int) -> None:
         """Start a push and kill it once the server holds more than `after` tasks."""
         push = self.verb("push")
-        while push.poll() is None and len(self.tasks()) <= after:
-            time.sleep(0.05)
+        while push.poll() is None and self.task_count() <= after:
+            time.sleep(0.5)
         time.sleep(self.chance.uniform(0, 0.3))
         if push.poll() is None:
             push.kill()
@@ -149,7 +154,7 @@ class Load:
 
     def last_push(self) -> None:
         """Push what is left until nothing waits."""
-        missing = self.figures.tasks - len(self.tasks())
+        missing = self.figures.tasks - self.task_count()
         started = time.monotonic()
         for _ in range(10):
             push = self.verb("push")
@@ -161,20 +166,15 @@ class Load:
 
     def review(self, number: int) -> None:
         """Answer tasks of one's own until there are enough answers."""
-        worker, done = self.workers[number], set[int]()
+        worker = self.workers[number]
         while not self.stopped.is_set():
-            open_ones = [
-                task["id"]
-                for task in self.tasks()
-                if task["id"] % len(self.workers) == number and task["id"] not in done
-            ]
-            for task_id in open_ones[:20]:
+            for task_id in self.unanswered(number):
                 if self.stopped.is_set():
                     return
                 worker.work(task_id)
-                done.add(task_id)
-                self.stopped.wait(worker.chance.uniform(0.02, 0.3))
-            self.stopped.wait(0.2)
+                enough = sum(len(other.answers) for other in self.workers) >= self.answers
+                self.stopped.wait(worker.chance.uniform(*(SLOW_S if enough else PACE_S)))
+            self.stopped.wait(1.0)
 
     def keep_pulling(self) -> None:
         """Pull all the while; every second pull is killed at a random moment."""
@@ -207,6 +207,22 @@ class Load:
         self.figures.noop_push_s = timed(lambda: push_dataset(self.dataset, settings))
         self.figures.noop_pull_s = timed(lambda: pull_dataset(self.dataset, settings))
         self.figures.full_pull_s = timed(lambda: pull_dataset(self.dataset, settings, full=True))
+
+    def task_count(self) -> int:
+        with owner(self.server) as http:
+            found = http.get("/api/projects/", params={"title": PROJECT}).json()["results"]
+        return sum(item["task_number"] for item in found if item["title"] == PROJECT)
+
+    def unanswered(self, number: int) -> list[int]:
+        """Some tasks that nobody has touched, apart for each person."""
+        with owner(self.server) as http:
+            columns = ("total_annotations", "cancelled_annotations")
+            items = [task_filter(column, "equal", "Number", 0) for column in columns]
+            query = {"filters": {"conjunction": "and", "items": items}}
+            params = {"project": self.project(http), "query": json.dumps(query)}
+            fields = {"fields": "task_only", "include": "id", "page_size": 60}
+            found = http.get("/api/tasks/", params={**params, **fields}).json()["tasks"]
+        return [task["id"] for task in found if task["id"] % len(self.workers) == number]
 
     def project(self, http: httpx.Client) -> int | None:
         found = http.get("/api/projects/", params={"title": PROJECT}).json()["results"]
