@@ -1,7 +1,7 @@
 """The fake Label Studio with people in it: what a pull needs, in the shapes of a real 1.23.2.
 
 Times are of the server's own clock, a second for each thing that happens. Replies are like those
-of the real server, seen while `tests/label_studio/test_studio_pull.py` was written.
+of the real server; `test_review_load.py` and `test_review_browser.py` pull from that one.
 """
 
 import json

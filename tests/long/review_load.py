@@ -59,6 +59,7 @@ class Figures:
 
     Attributes:
         pushed_per_s: tasks a second of the last, undisturbed push of what was missing.
+        server_errors: 5xx that the people met.
         versions: rows of `reviews`; `standing` of them are the last of reviews that still stand.
     """
 
@@ -73,6 +74,7 @@ class Figures:
     versions: int = 0
     standing: int = 0
     answered: int = 0
+    server_errors: int = 0
 
 
 @dataclass
@@ -264,6 +266,7 @@ class Load:
             compare(row, held[number])
         self.figures.versions, self.figures.standing = len(rows), len(standing)
         self.figures.answered = sum(len(worker.answers) for worker in self.workers)
+        self.figures.server_errors = sum(worker.errors for worker in self.workers)
 
 
 def timed(work: Callable[[], object]) -> float:

@@ -3,8 +3,10 @@
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import httpx
@@ -14,7 +16,9 @@ from studio_server import free_port, fresh_data
 pytestmark = pytest.mark.studio
 
 
-@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
+@pytest.mark.parametrize(
+    "stop", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=["ctrl-c", "sigterm", "sigkill"]
+)
 def test_it_says_where_to_log_in_and_stops_on_request(tmp_path: Path, stop: signal.Signals) -> None:
     port = free_port()
     fresh_data(tmp_path / "datos")
@@ -40,7 +44,18 @@ def test_it_says_where_to_log_in_and_stops_on_request(tmp_path: Path, stop: sign
     assert reply.json()["email"] == "revision@example.com"
     running.send_signal(stop)
     rest, _ = running.communicate(timeout=60)
-    assert running.returncode == 0, said + rest
-    assert "everything is kept in" in rest
-    with pytest.raises(httpx.ConnectError):
-        httpx.get(f"http://127.0.0.1:{port}/health")
+    if stop is signal.SIGKILL:
+        assert running.returncode == -stop
+    else:
+        assert running.returncode == 0, said + rest
+        assert "everything is kept in" in rest
+        assert not answers(port)
+    until = time.monotonic() + 60  # nobody waits for a server whose parent was killed
+    while answers(port) and time.monotonic() < until:
+        time.sleep(0.2)
+    assert not answers(port)
+
+
+def answers(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
