@@ -1,7 +1,8 @@
 """The same screenshots packed in every way give the same rows, but for where they were found.
 
 The bundled screens are always tried; those of `../shared/screens` beside the checkout, or of the
-folder that `PANTALLA_SCREENS` names, where they exist.
+folder that `PANTALLA_SCREENS` names, where they exist: one shard of them, or all where
+`PANTALLA_LONG` is set.
 """
 
 import gzip
@@ -10,6 +11,7 @@ import os
 import tarfile
 import zipfile
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -20,28 +22,24 @@ import zstandard
 from job_fixtures import job
 from s3_server import S3Server
 
-from pipeline.config import InputConfig, SamplingConfig
-from pipeline.dataset import open_dataset
+from pipeline.config import InputConfig
 from pipeline.demo.demo import screens_dir
-from pipeline.run import run_job
-from schemas.records import Answer, Completion
-from transforms.engines.base import EngineRequest
-from transforms.engines.scripted import ScriptedEngine, ScriptedLatency
+from pipeline.plan import make_plan
+from pipeline.settings import worker_settings
+from transforms.load import decode, read
+from transforms.rows import screen_rows
+from transforms.work import Decoded, JudgedUnit, Refused
 
 ROOT = Path(__file__).resolve().parents[2]
 MORE = Path(os.environ.get("PANTALLA_SCREENS", ROOT.parent / "shared" / "screens"))
+LONG = bool(os.environ.get("PANTALLA_LONG"))
+OTHERS = sorted(MORE.glob("*.tar"))
 BUNDLED = sorted(screens_dir().glob("*.tar"))
+TRIED = [*BUNDLED, *OTHERS] if LONG else [*BUNDLED[:1], *OTHERS[:1]]
 SOURCE = {"unit_id", "shard", "shard_kind", "member", "byte_offset", "row"}
-"""Columns that say where a screen was found; `duplicate_of` names such a place too."""
+"""Columns that say where a screen was found."""
 
 Files = list[tuple[str, bytes]]
-
-
-def absent(request: EngineRequest) -> Answer:
-    return Answer(request.request_id, (Completion("[]", "stop", 2),) * request.n, 50)
-
-
-FACTORY = partial(ScriptedEngine, absent, ScriptedLatency(per_collect=16), 32)
 
 
 def contents(tar: Path) -> Files:
@@ -95,39 +93,36 @@ PACKED: dict[str, Callable[[Files], bytes]] = {
 }
 
 
-def rows(dataset: str, endpoint: str | None = None) -> list[dict]:
-    """Rows of `screens` without their source, and of `annotations` by what was asked."""
-    table = open_dataset(dataset, endpoint).table("screens").to_pylist()
-    kept = [{k: v for k, v in row.items() if k not in SOURCE} for row in table]
-    for row in kept:
-        row["duplicate_of"] = row.get("duplicate_of") is not None
+def rows(folder: Path, shard: str, endpoint: str | None = None) -> list[dict]:
+    """Rows of `screens` as a job would write them, without their source, by screen."""
+    source = InputConfig(shards=(shard,), s3_endpoint=endpoint, unit_screens=16)
+    config = job(folder, Path("x")).model_copy(update={"input": source})
+    plan = make_plan(config)
+    found = []
+    with ThreadPoolExecutor(2) as pool:
+        settings = worker_settings(config, plan).load
+        for unit in plan.units:
+            events = list(decode(read([unit], settings), settings, pool))
+            assert not [event for event in events if isinstance(event, Refused)]
+            screens = tuple(event.screen for event in events if isinstance(event, Decoded))
+            found += screen_rows(JudgedUnit(unit, 0.0, screens, (), ()))
+    kept = [{k: v for k, v in row.items() if k not in SOURCE} for row in found]
     return sorted(kept, key=lambda row: row["screen_id"])
 
 
-def run(folder: Path, shard: str, endpoint: str | None = None) -> list[dict]:
-    config = job(folder, Path("x"), sampling=SamplingConfig(k=1)).model_copy(
-        update={"input": InputConfig(shards=(shard,), s3_endpoint=endpoint, unit_screens=16)}
-    )
-    report = run_job(config, engine_factory=FACTORY).report
-    assert report.figures.counts.members_rejected == 0
-    return rows(config.output.dataset)
-
-
-@pytest.mark.parametrize(
-    "tar", [*BUNDLED[-1:], *sorted(MORE.glob("*.tar"))[:1]], ids=lambda tar: f"{tar.parent.name}"
-)
+@pytest.mark.parametrize("tar", TRIED, ids=lambda tar: tar.stem)
 def test_screens_packed_in_every_way_give_the_same_rows(tar: Path, tmp_path: Path) -> None:
     files = contents(tar)
-    expected = run(tmp_path / "original", str(tar))
+    expected = rows(tmp_path, str(tar))
     assert len(expected) == sum(not name.endswith(".json") for name, _ in files)
     for name, data in files:
         path = tmp_path / "carpeta" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
-    assert run(tmp_path / "de-carpeta", f"{tmp_path}/carpeta") == expected
+    assert rows(tmp_path, f"{tmp_path}/carpeta") == expected
     for name, pack in PACKED.items():
         (tmp_path / name).write_bytes(pack(files))
-        assert run(tmp_path / f"de-{name}", f"{tmp_path}/{name}") == expected, name
+        assert rows(tmp_path, f"{tmp_path}/{name}") == expected, name
 
 
 @pytest.mark.s3
@@ -139,7 +134,6 @@ def test_every_format_read_from_s3_gives_the_rows_it_gives_from_disk(
     objects |= {f"carpeta/{name}": data for name, data in files}
     s3.put("formatos", objects)
     (tmp_path / "x.tar").write_bytes(as_tar(files))
-    expected = run(tmp_path / "disco", f"{tmp_path}/x.tar")
+    expected = rows(tmp_path, f"{tmp_path}/x.tar")
     for name in [*PACKED, "carpeta/"]:
-        folder = tmp_path / f"de-{name.strip('/')}"
-        assert run(folder, f"s3://formatos/{name}", s3.endpoint) == expected, name
+        assert rows(tmp_path, f"s3://formatos/{name}", s3.endpoint) == expected, name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -36,15 +37,15 @@ def index_to_bytes(index: ShardIndex, state: str) -> bytes:
         index: what to keep.
         state: of the shard, to be compared when it is read again.
     """
-    rows = [*map(_member_row, index.members), *map(_problem_row, index.problems)]
-    cells = zip(*rows, strict=True)
-    columns = [pa.array(c, f.type) for c, f in zip(cells, _SCHEMA, strict=bool(rows))]
+    rows = itertools.chain(map(_member_row, index.members), map(_problem_row, index.problems))
     schema = _SCHEMA.with_metadata({_STATE: state.encode()})
-    table = pa.Table.from_arrays(columns, schema=schema) if rows else schema.empty_table()
     sink = io.BytesIO()
     options = pa.ipc.IpcWriteOptions(compression="zstd")
     with pa.ipc.new_stream(sink, schema, options=options) as writer:
-        writer.write_table(table, max_chunksize=_ROWS_AT_ONCE)
+        while some := list(itertools.islice(rows, _ROWS_AT_ONCE)):
+            cells = zip(*some, strict=True)
+            columns = [pa.array(c, f.type) for c, f in zip(cells, _SCHEMA, strict=True)]
+            writer.write_batch(pa.record_batch(columns, schema))
     return sink.getvalue()
 
 

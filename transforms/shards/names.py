@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import PurePosixPath
-
 IMAGE_SUFFIXES = frozenset(
     {
         *(".png", ".apng", ".jpg", ".jpeg", ".jpe", ".jfif", ".mpo", ".webp", ".gif", ".bmp"),
@@ -43,7 +41,8 @@ def is_ignored(name: str) -> bool:
 
 def suffix(name: str) -> str:
     """The last suffix in lower case, with its dot, or an empty text."""
-    return PurePosixPath(name).suffix.lower()
+    stem, dot, last = base_name(name).rpartition(".")
+    return f".{last}".lower() if dot and stem and last else ""
 
 
 def is_image(name: str) -> bool:
