@@ -41,6 +41,9 @@ _SILENCE_BEATS, _SILENCE_SECONDS = 12, 60.0
 
 _TAIL_LINES = 15
 
+_KINDS: Mapping[int, type[PantallaError]] = {2: ConfigError, 3: EngineError, 4: StorageError}
+"""What the run ends with for a worker's exit code, the worst first."""
+
 Command = Callable[[Partition, str], Sequence[str]]
 """The command line of the worker that does a partition of a dataset, told by its URI."""
 
@@ -221,8 +224,8 @@ class Crew:
         if not failed or stop_requested():
             return
         codes = [worker.failure for worker in failed]
-        kind = ConfigError if 2 in codes else EngineError if 3 in codes else PantallaError
-        worst = next((w for w in failed if w.failure in (2, 3)), failed[0])
+        worst = next((w for code in _KINDS for w in failed if w.failure == code), failed[0])
+        kind = _KINDS.get(worst.failure or 0, PantallaError)
         raise kind(
             f"{len(failed)} of {len(self.workers)} workers failed (exit codes "
             f"{', '.join(map(str, codes))}); what is committed stays, run it again to go on. "

@@ -22,7 +22,7 @@ from pipeline.devices import VISIBLE, visible_devices, worker_environments
 from pipeline.partition import Partition
 from pipeline.run import run_job
 from pipeline.workers import Command
-from schemas.errors import ConfigError, EngineError
+from schemas.errors import ConfigError, EngineError, StorageError
 
 SCRIPT = Path(__file__).with_name("worker_job.py")
 ROOT = Path(__file__).resolve().parents[2]
@@ -78,7 +78,7 @@ def cmd(process: psutil.Process) -> str:
         return ""
 
 
-@pytest.mark.parametrize(("code", "kind"), [(3, EngineError), (2, ConfigError)])
+@pytest.mark.parametrize(("code", "kind"), [(3, EngineError), (2, ConfigError), (4, StorageError)])
 def test_workers_that_fail_are_restarted_so_often_and_the_worst_tells_why(
     config: JobConfig, tmp_path: Path, code: int, kind: type[Exception]
 ) -> None:
