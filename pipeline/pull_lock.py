@@ -15,7 +15,6 @@ from pydantic import BaseModel, ValidationError
 
 from schemas.errors import DatasetError
 from transforms.storage import ObjectMissingError, Storage, join_uri
-from transforms.storage.base import TEMP_PREFIX
 
 LEASE_S = 600.0
 """How long a lock on S3 outlives its holder's last sign of life: nothing there ends with a
@@ -52,7 +51,7 @@ def only_puller(storage: Storage, folder: str) -> Iterator[Renew]:
         with _leased(storage, join_uri(folder, "lock.json")) as renew:
             yield renew
         return
-    path = Path(folder, f"{TEMP_PREFIX}lock")
+    path = Path(folder, "lock")
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         with FileLock(path, timeout=0):
@@ -72,7 +71,8 @@ def _leased(storage: Storage, uri: str) -> Iterator[Renew]:
         return lease.model_dump_json().encode()
 
     if not storage.create(uri, fresh()):
-        _take_over(storage, uri, token, fresh())
+        _take_over(storage, uri, fresh())
+    _check_ours(storage, uri, token)
     try:
         yield lambda: storage.write_atomic(uri, fresh())
     finally:
@@ -81,7 +81,7 @@ def _leased(storage: Storage, uri: str) -> Iterator[Renew]:
             storage.delete(uri)
 
 
-def _take_over(storage: Storage, uri: str, token: str, lease: bytes) -> None:
+def _take_over(storage: Storage, uri: str, lease: bytes) -> None:
     """Take a lease that has run out; of two who try at once the later writer has it."""
     found = _read(storage, uri)
     if found is not None and found.until > time.time():
@@ -91,6 +91,10 @@ def _take_over(storage: Storage, uri: str, token: str, lease: bytes) -> None:
         )
     storage.write_atomic(uri, lease)
     time.sleep(_SETTLE_S)
+
+
+def _check_ours(storage: Storage, uri: str, token: str) -> None:
+    """Some stores let a second create pass; the later one has it then."""
     now = _read(storage, uri)
     if now is None or now.token != token:
         raise DatasetError(f"{uri}: another pull has just started")

@@ -86,7 +86,7 @@ def files(dataset: Dataset) -> dict[str, bytes]:
         str(path.relative_to(root)): path.read_bytes()
         for folder in ("reviews", "_reviews")
         for path in sorted((root / folder).rglob("*"))
-        if path.is_file() and not path.name.startswith(".tmp-")
+        if path.is_file() and path.name != "lock"
     }
 
 
