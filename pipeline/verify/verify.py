@@ -13,6 +13,7 @@ from pipeline.verify.findings import Verdict
 from pipeline.verify.ids import Unique
 from pipeline.verify.parts import checked_part
 from pipeline.verify.records import checked_head, checked_records
+from pipeline.verify.reviews import check_reviews
 from pipeline.verify.rows import check_rows
 from schemas.commits import CommitRecord
 from schemas.errors import DatasetError, StorageError
@@ -50,6 +51,7 @@ def verify_dataset(dataset: Dataset, *, shards: bool = False, told: Told | None 
             told(number + 1, len(records))
     _tell_doubled(samples, "sample", verdict)
     _tell_doubled(members, "shard member", verdict)
+    check_reviews(dataset, verdict)
     named = {part.path for record in records for part in record.parts}
     verdict.leftovers = sum(1 for _ in unnamed_parts(dataset, named))
     return verdict

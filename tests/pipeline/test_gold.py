@@ -14,12 +14,14 @@ from hypothesis import strategies as st
 from stored_fixtures import Ask, Stored, make_stored, sample_id
 
 from pipeline.cli.app import main
-from pipeline.dataset import Dataset
+from pipeline.dataset import Dataset, open_dataset
 from pipeline.gold import Gold, make_gold, write_gold
 from pipeline.gold_agreement import Opinion, disagreement, fleiss_kappa, pair_figures
 from pipeline.pull_records import commit_reviews
 from pipeline.pull_rows import review_row
 from pipeline.pull_samples import asked_samples
+from pipeline.verify.findings import Verdict
+from pipeline.verify.verify import verify_dataset
 from schemas.codes import QueryKind, Role
 from schemas.geometry import Box, Point, Size
 from schemas.reviews import (
@@ -276,6 +278,36 @@ def test_the_command_writes_gold_beside_the_reviews(
     }
     assert pq.read_table(folder / "gold.parquet").num_rows == 1
     assert pl.read_parquet(folder / "*.parquet")["outcome"].to_list() == ["accepted"]
+
+
+def test_verify_looks_at_the_reviews_too(reviewed: Reviewed) -> None:
+    reviewed.add(MENU, "correct", point=Point(30, 40), **boxed(MODEL_BOX))
+    reviewed.add(SEARCH, "none", skipped=True)
+    found = verified(reviewed)
+    assert (found.findings, found.rows["reviews"]) == ([], 2)
+    part = next(Path(reviewed.dataset.uri, "reviews").iterdir())
+    part.write_bytes(part.read_bytes()[:-9] + b"x" + part.read_bytes()[-8:])
+    assert {finding.check for finding in verified(reviewed).findings} == {"part"}
+
+
+def test_verify_names_a_review_that_no_rule_allows(reviewed: Reviewed) -> None:
+    reviewed.add(MENU, "perhaps", point=Point(900, 40), **boxed(Box(10, 20, 500, 60)))
+    rows = reviewed.dataset.reviews()
+    storage, uri = reviewed.dataset.storage, reviewed.dataset.uri
+    commit_reviews(storage, uri, rows.take([0, 0]), "http://ls", 5, START)
+    found = verified(reviewed).findings
+    assert {finding.detail for finding in found} == {
+        "verdict 'perhaps'",
+        "the box is not in order on its image",
+        "one of the boxes is not in order on its image",
+        "the point is not on its image",
+        "1 times the same version of a review",
+        "1 rows of versions that it holds already",
+    }
+
+
+def verified(reviewed: Reviewed) -> Verdict:
+    return verify_dataset(open_dataset(reviewed.dataset.uri))
 
 
 def main_ok(words: list[str]) -> None:
