@@ -7,9 +7,8 @@ import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
-from pipeline.asked import asked_before
 from pipeline.memory import peak_memory_bytes
-from pipeline.settings import WorkerSettings, with_asked
+from pipeline.settings import WorkerSettings
 from pipeline.stopping import abandon_requested, stop_requested
 from schemas.commits import CommitRecord, WorkerStats
 from schemas.records import Lot, Unit
@@ -43,7 +42,7 @@ def annotate_lot(lot: Lot, settings: WorkerSettings) -> Iterator[CommitRecord]:
         units = pending_units(lot.units, writer)
         loaded = read(units, settings.load)
         decoded = decode(loaded, settings.load, pool)
-        composed = compose(decoded, with_asked(settings.compose, asked_before(writer)), pool)
+        composed = compose(decoded, settings.compose, pool)
         events = Prefetch(composed, settings.prefetch_screens)
         try:
             answered = infer(events, held.engine, held.clock, abandon_requested)

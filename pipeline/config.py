@@ -50,6 +50,10 @@ class InputConfig(_Section):
         max_bytes: limit of its file.
         max_png_chunks: limit of the chunks of a PNG.
         background: page colour, `#rrggbb`, that is seen through transparent pixels.
+        near_duplicates: what is done with screens that look like an earlier one: nothing; they are
+            marked; left out where they look like one that is kept; or of all that are linked by
+            likeness the first is kept.
+        near_distance: bits of 256 in which the hashes of two screens that look alike may differ.
         s3_endpoint: address of an S3-compatible server; without it, Amazon S3.
         s3_requester_pays: agree to pay for requests to buckets whose owner does not.
     """
@@ -66,6 +70,8 @@ class InputConfig(_Section):
     max_bytes: Annotated[int, Field(ge=1024)] = 2**28
     max_png_chunks: Annotated[int, Field(ge=3)] = 100_000
     background: Annotated[str, Field(pattern="^#[0-9a-fA-F]{6}$")] = "#ffffff"
+    near_duplicates: Literal["off", "mark", "skip", "keep_one"] = "off"
+    near_distance: Annotated[int, Field(ge=0, le=31)] = 10
     s3_endpoint: str | None = None
     s3_requester_pays: bool = False
 

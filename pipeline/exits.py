@@ -9,7 +9,7 @@ from pipeline.report.figures import RunFigures
 from pipeline.report.stats import RunStats
 from schemas.codes import RejectReason
 
-_HARMLESS = frozenset({RejectReason.SAMPLE_DUPLICATE})
+_HARMLESS = frozenset({RejectReason.SAMPLE_DUPLICATE, RejectReason.NEAR_DUPLICATE})
 """Rejects that lose nothing: the sample has its row elsewhere."""
 
 

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from pipeline.announce import listening
-from pipeline.asked import forget_asked
 from pipeline.at_work import at_work
 from pipeline.attend import attend
 from pipeline.claim import claim_plan
 from pipeline.clean import sweep
 from pipeline.config import JobConfig, LimitsConfig
+from pipeline.copies import with_copies
 from pipeline.dataset import Dataset, open_root
 from pipeline.exits import exit_status
 from pipeline.heartbeat import Heartbeat, Phase, heartbeat_uri
@@ -143,6 +143,7 @@ def _prepare(
     placed = config.model_copy(update={"output": output.model_copy(update={"dataset": root})})
     settings = replace(settings, writer=replace(settings.writer, uri=root))
     done = claim_plan(plan, placed, settings)
+    plan = with_copies(plan, placed, settings)
     return Ready(placed, plan, plan.part(partition), settings, done, partition)
 
 
@@ -243,7 +244,6 @@ def _annotate(
     for notice in load_profile(config.model.profile).notices(config.model.checkpoint):
         log.warning("%s", notice)
     beat.status("Starting the engine")
-    forget_asked()
 
     def work() -> None:
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pipeline.config import JobConfig
+from pipeline.unit_order import ORDER
 from schemas.errors import ConfigError
 from schemas.records import Shard
 from schemas.tables import TABLES
@@ -27,7 +28,7 @@ def without_output(shards: Sequence[Shard], config: JobConfig) -> list[Shard]:
     dataset = normalize_uri(config.output.dataset).rstrip("/") + "/"
     if dataset.startswith("s3://") and config.input.s3_endpoint != config.output.s3_endpoint:
         return list(shards)
-    own = tuple(join_uri(dataset, name) + "/" for name in (*TABLES, COMMITS, RUN, INDEX))
+    own = tuple(join_uri(dataset, name) + "/" for name in (*TABLES, COMMITS, RUN, INDEX, ORDER))
     kept = [shard for shard in shards if not shard.uri.startswith(own)]
     for shard in kept:
         if shard.uri.endswith("/") and dataset.startswith(shard.uri):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 from pipeline.config import JobConfig
@@ -43,6 +43,8 @@ _IMAGE_KEYS = {
     "max_pixels",
     "max_png_chunks",
     "max_side",
+    "near_distance",
+    "near_duplicates",
 }
 """Settings of `[input]` that decide which images are taken, how they look, what is true."""
 
@@ -129,11 +131,6 @@ def _supervised(
     )
     trouble = TroubleFiles(normalize_uri(config.output.dataset), config.output.s3_endpoint)
     return SupervisedFactory(checked, EngineLimits(**config.engine.model_dump()), trouble)
-
-
-def with_asked(settings: AskSettings, asked: set[str]) -> AskSettings:
-    """`settings` with the ids of the samples that were asked before."""
-    return replace(settings, asked=asked)
 
 
 def _load_settings(config: JobConfig, model: ResolvedModel) -> LoadSettings:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from schemas.codes import QueryKind, QueryOrigin, RejectReason, Role, SampleStatus, Stage
+from schemas.copies import CopyOf, Look
 from schemas.geometry import Box, Point, SeenImage, Size
 
 
@@ -76,6 +77,7 @@ class Member:
         row: row number in a Parquet shard, else None.
         sidecar_row: row number in the metadata file, where that is a Parquet file.
         flags: what was noticed while listing, sorted, for example `name_cp1252`.
+        copy, look: which earlier pictures it is a copy of, and looks like, once that is known.
     """
 
     name: str
@@ -84,6 +86,8 @@ class Member:
     row: int | None = None
     sidecar_row: int | None = None
     flags: tuple[str, ...] = ()
+    copy: CopyOf | None = None
+    look: Look | None = None
 
 
 @dataclass(frozen=True, slots=True)

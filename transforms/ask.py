@@ -5,14 +5,15 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 
 from schemas.codes import RejectReason, Stage
+from schemas.copies import CopyOf, query_key
 from schemas.errors import MemberRejected
 from schemas.geometry import FrameKind
 from schemas.profile import ModelProfile
-from schemas.records import Reject
+from schemas.records import Reject, Sample
 from transforms.compose import ComposeSettings, compose_samples, to_request
 from transforms.prefetch import parallel_flat_map
 from transforms.resize import seen_image
@@ -31,13 +32,11 @@ class AskSettings:
 
     Attributes:
         frame: the convention of the model's coordinates.
-        asked: ids of samples that were asked before, shared by every lot of the process.
     """
 
     profile: ModelProfile
     frame: FrameKind
     compose: ComposeSettings
-    asked: set[str] = field(default_factory=set)
 
 
 def compose(
@@ -45,13 +44,13 @@ def compose(
 ) -> Iterator[ComposeEvent]:
     """The requests of every screen, in order; resizing runs on `executor`.
 
-    A sample that was asked before (the same picture and query in another place) becomes a reject:
-    it has its row already, and a reviewer must never get it twice.
+    What an earlier copy of the same picture asks becomes a reject: it has its row there, and a
+    reviewer must never get it twice. Which copy is the earlier one was decided when planning.
     """
     composed = parallel_flat_map(executor, partial(_compose, settings), events, COMPOSE_AHEAD)
     for event in composed:
         if isinstance(event, Asked):
-            yield from _drop_repeated(event, settings.asked)
+            yield from _drop_repeated(event)
         else:
             yield event
 
@@ -79,26 +78,29 @@ def _compose(settings: AskSettings, event: DecodeEvent) -> list[ComposeEvent]:
     return [*refused, Asked(event.unit, screen, asks)]
 
 
-def _drop_repeated(event: Asked, asked: set[str]) -> Iterator[ComposeEvent]:
+def _drop_repeated(event: Asked) -> Iterator[ComposeEvent]:
+    copy = event.screen.member.copy
+    if copy is None or copy.screen_id != event.screen.screen_id:
+        yield event
+        return
     fresh: list[Ask] = []
     for ask in event.asks:
-        sample = ask.question.sample
-        if sample.sample_id in asked:
-            yield _repeated(event, sample.sample_id, sample.query.instruction)
+        query = ask.question.sample.query
+        if query_key(query.kind, query.instruction) in copy.repeated:
+            yield _repeated(event, ask.question.sample, copy)
         else:
-            asked.add(sample.sample_id)
             fresh.append(ask)
-    yield Asked(event.unit, event.screen, tuple(fresh))
+    yield dataclasses.replace(event, asks=tuple(fresh))
 
 
-def _repeated(event: Asked, sample_id: str, instruction: str) -> Refused:
+def _repeated(event: Asked, sample: Sample, copy: CopyOf) -> Refused:
     reject = Reject(
         stage=Stage.COMPOSE,
         reason=RejectReason.SAMPLE_DUPLICATE,
-        detail="the same picture was asked the same before, in this or in another unit",
+        detail=f"an earlier copy of the same picture is asked the same; the first is {copy.first}",
         member=event.screen.member.name,
         screen_id=event.screen.screen_id,
-        sample_id=sample_id,
-        instruction=instruction,
+        sample_id=sample.sample_id,
+        instruction=sample.query.instruction,
     )
     return Refused(event.unit, reject, is_query=True)

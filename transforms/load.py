@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal, TypeAlias
 
-from schemas.codes import QueryKind, QueryOrigin, Stage
+from schemas.codes import QueryKind, QueryOrigin, RejectReason, Stage
 from schemas.errors import MemberRejected
 from schemas.geometry import Size, clip_box
 from schemas.ids import sha256_hex
-from schemas.records import Provenance, Query, Reject, Screen, Truth, Unit
+from schemas.records import Member, Provenance, Query, Reject, Screen, Truth, Unit
 from transforms.blank_truth import without_blank_truth
 from transforms.decode import DecodedImage, ImageSettings, decode_image
 from transforms.prefetch import parallel_flat_map
@@ -65,12 +65,30 @@ def read(units: Iterable[Unit], settings: LoadSettings) -> Iterator[RawEvent]:
             reject = Reject(Stage.PLAN, problem.reason, problem.detail, problem.member)
             is_query = not problem.is_member
             yield Refused(unit, reject, not is_query, is_query, before_screen=is_query)
-        for item in read_unit(unit, settings.s3_endpoint, settings.kept):
+        yield from _look_alikes(unit)
+        wanted = tuple(member for member in unit.members if not _is_skipped(member))
+        part = dataclasses.replace(unit, members=wanted)
+        for item in read_unit(part, settings.s3_endpoint, settings.kept):
             if isinstance(item, Reject):
                 yield Refused(unit, item, is_member=True)
             else:
                 yield unit, item
         yield UnitEnd(unit)
+
+
+def _is_skipped(member: Member) -> bool:
+    return member.look is not None and member.look.skipped
+
+
+def _look_alikes(unit: Unit) -> Iterator[Refused]:
+    """A reject for each member that is left out because it looks like an earlier one."""
+    for member in unit.members:
+        look = member.look
+        if look is not None and look.skipped:
+            detail = f"looks like {look.near}: {look.distance} of 256 bits differ"
+            reason = RejectReason.NEAR_DUPLICATE
+            reject = Reject(Stage.PLAN, reason, detail, member.name, look.screen_id)
+            yield Refused(unit, reject, is_member=True)
 
 
 def decode(
@@ -164,10 +182,35 @@ def _queries(
     if settings.queries is not None:
         found = settings.queries.for_member(unit.shard.uri, raw.member.name)
         asked += [_on_image(query, size) for query in found]
-    wanted = settings.enumerate_elements
-    if settings.can_enumerate and (wanted == "always" or (wanted == "auto" and not asked)):
+    if _asks_for_all(settings, alone=not asked):
         asked.append((_enumerate_query(sidecar), False))
     return [(dataclasses.replace(query, index=i), lost) for i, (query, lost) in enumerate(asked)]
+
+
+def _asks_for_all(settings: LoadSettings, *, alone: bool) -> bool:
+    """Whether "all elements" is asked of a screen; `alone` = it has no query of its own."""
+    wanted = settings.enumerate_elements
+    return settings.can_enumerate and (wanted == "always" or (wanted == "auto" and alone))
+
+
+def asked_of(
+    shard_uri: str, member_name: str, instructions: Sequence[str], settings: LoadSettings
+) -> list[tuple[QueryKind, str]]:
+    """What would be asked of a screen, told without reading it.
+
+    Args:
+        shard_uri: where it is.
+        member_name: its name there.
+        instructions: the queries of its sidecar.
+        settings: how screens are read.
+    """
+    asked = [(QueryKind.GROUNDING, text) for text in instructions]
+    if settings.queries is not None:
+        found = settings.queries.for_member(shard_uri, member_name)
+        asked += [(query.kind, query.instruction) for query in found]
+    if _asks_for_all(settings, alone=not asked):
+        asked.append((QueryKind.LOCALIZATION, ENUMERATE_INSTRUCTION))
+    return asked
 
 
 def _on_image(query: Query, size: Size) -> tuple[Query, bool]:

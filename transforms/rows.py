@@ -255,4 +255,17 @@ def _screen_row(unit: JudgedUnit, screen: Screen) -> Row:
         "flags": list(screen.flags),
         **asdict(screen.provenance),
         "sidecar_encoding": screen.sidecar_encoding,
+        **_likeness_cells(screen),
+    }
+
+
+def _likeness_cells(screen: Screen) -> Row:
+    """What the plan found out about these very bytes; nothing, if they have changed since."""
+    copy, look = screen.member.copy, screen.member.look
+    is_copy = copy is not None and copy.screen_id == screen.screen_id
+    is_known = look is not None and look.screen_id == screen.screen_id
+    return {
+        "duplicate_of": copy.first if copy and is_copy else None,
+        "perceptual_hash": look.perceptual_hash if look and is_known else None,
+        "near_duplicate_of": look.near if look and is_known else None,
     }

@@ -51,14 +51,14 @@ class IndexStore:
         """The index of a shard in this very state, without its points; None = it must be made."""
         if shard.byte_size < MIN_BYTES:
             return None
-        data = self._read(self._uri(state, "members"))
+        data = self.read(self.uri(state, "members"))
         return None if data is None else index_from_bytes(data, state)
 
     def points(self, shard: Shard, state: str) -> bytes:
         """Places from which the shard can be read on; empty where none are kept."""
         if shard.byte_size < MIN_BYTES:
             return b""
-        return _points(self, self._uri(state, "points"))
+        return _points(self, self.uri(state, "points"))
 
     def keep(self, shard: Shard, index: ShardIndex) -> None:
         """Keep an index that was costly to make; a store that refuses it only says so in the log.
@@ -71,15 +71,16 @@ class IndexStore:
         try:
             if index.points:
                 packed = zstandard.ZstdCompressor().compress(index.points)
-                self._write(self._uri(state, "points"), packed)
-            self._write(self._uri(state, "members"), index_to_bytes(index, state))
+                self.write(self.uri(state, "points"), packed)
+            self.write(self.uri(state, "members"), index_to_bytes(index, state))
         except StorageError as error:
             log.warning("the index of %s is not kept: %s", shard.uri, error)
 
-    def _uri(self, state: str, kind: str) -> str:
+    def uri(self, state: str, kind: str) -> str:
+        """Where `kind` of a shard in this state is kept."""
         return join_uri(self.dataset, INDEX, f"{sha256_hex(state.encode())[:32]}.{kind}")
 
-    def _read(self, uri: str) -> bytes | None:
+    def read(self, uri: str) -> bytes | None:
         """What was written there, whole; None where there is nothing, or something else."""
         try:
             data = self.storage.read(uri)
@@ -94,7 +95,12 @@ class IndexStore:
             return None
         return payload
 
-    def _write(self, uri: str, payload: bytes) -> None:
+    def write(self, uri: str, payload: bytes) -> None:
+        """Write it so that `read` can tell whether it is whole.
+
+        Raises:
+            StorageError: if it cannot be written.
+        """
         whole = _MAGIC + sha256_hex(payload).encode() + payload
         self.storage.write_atomic(uri, whole)
 
@@ -102,7 +108,7 @@ class IndexStore:
 @lru_cache(maxsize=4)
 def _points(store: IndexStore, uri: str) -> bytes:
     """Read once for all units of a shard: some megabytes for a shard of many gigabytes."""
-    packed = store._read(uri)
+    packed = store.read(uri)
     if packed is None:
         return b""
     try:
