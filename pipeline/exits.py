@@ -9,8 +9,11 @@ from pipeline.report.figures import RunFigures
 from pipeline.report.stats import RunStats
 from schemas.codes import RejectReason
 
-_HARMLESS = frozenset({RejectReason.SAMPLE_DUPLICATE, RejectReason.NEAR_DUPLICATE})
+_HARMLESS_QUERIES = frozenset({RejectReason.SAMPLE_DUPLICATE})
 """Rejects that lose nothing: the sample has its row elsewhere."""
+
+_HARMLESS_MEMBERS = frozenset({RejectReason.NEAR_DUPLICATE})
+"""Rejects that were asked for: a look-alike of the screen is kept."""
 
 
 def exit_status(
@@ -41,7 +44,8 @@ def exit_status(
 def reject_share(figures: RunFigures) -> float:
     """The larger of the shares of members and of queries that were lost, 0..1."""
     counts = figures.counts
-    repeated = sum(counts.rejects.get(reason, 0) for reason in _HARMLESS)
-    members = counts.members_rejected / counts.members if counts.members else 0.0
+    repeated = sum(counts.rejects.get(reason, 0) for reason in _HARMLESS_QUERIES)
+    alike = sum(counts.rejects.get(reason, 0) for reason in _HARMLESS_MEMBERS)
+    members = (counts.members_rejected - alike) / counts.members if counts.members else 0.0
     queries = (counts.queries_rejected - repeated) / counts.queries if counts.queries else 0.0
     return max(members, queries)
