@@ -8,6 +8,7 @@ from enum import StrEnum
 from schemas.codes import QueryKind, QueryOrigin, RejectReason, Role, SampleStatus, Stage
 from schemas.copies import CopyOf, Look
 from schemas.geometry import Box, Point, SeenImage, Size
+from schemas.provenance import Provenance
 
 
 class ShardKind(StrEnum):
@@ -181,24 +182,6 @@ class Query:
     origin: QueryOrigin
     instruction_raw: str | None = None
     truth: Truth | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Provenance:
-    """Where a screen comes from, as its sidecar says; None = unknown."""
-
-    app: str | None = None
-    app_version: str | None = None
-    licence: str | None = None
-    locale: str | None = None
-    html_lang: str | None = None
-    page_title: str | None = None
-    url_path: str | None = None
-    color_scheme: str | None = None
-    device_pixel_ratio: float | None = None
-    source: str | None = None
-    task: str | None = None
-    step: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,8 @@ from schemas.codes import QueryKind, QueryOrigin, RejectReason, Stage
 from schemas.errors import MemberRejected
 from schemas.geometry import Size, clip_box
 from schemas.ids import sha256_hex
-from schemas.records import Member, Provenance, Query, Reject, Screen, Truth, Unit
+from schemas.provenance import Provenance
+from schemas.records import Member, Query, Reject, Screen, Truth, Unit
 from transforms.blank_truth import without_blank_truth
 from transforms.decode import DecodedImage, ImageSettings, decode_image
 from transforms.prefetch import parallel_flat_map

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from schemas.codes import QueryKind, QueryOrigin, RejectReason, Stage
 from schemas.geometry import Box, Size
 from schemas.ids import canonical_json
-from schemas.records import Provenance, Query, Reject, TruthBox
+from schemas.provenance import Provenance
+from schemas.records import Query, Reject, TruthBox
 from transforms.sidecar_boxes import BoxConvention, lie_in_corner
 from transforms.sidecar_masks import MASKS, UNREADABLE, read_masks
 from transforms.sidecar_statement import (

@@ -11,7 +11,8 @@ from PIL import Image
 from schemas.codes import QueryKind, QueryOrigin
 from schemas.geometry import FrameKind, SeenImage, Size
 from schemas.profile import Checkpoint, ModelProfile, Sampling, TaskSpec
-from schemas.records import ByteRange, Member, Provenance, Query, Screen
+from schemas.provenance import Provenance
+from schemas.records import ByteRange, Member, Query, Screen
 from schemas.resize import ResizeRule
 from transforms.compose import (
     Composed,

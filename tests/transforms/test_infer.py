@@ -12,12 +12,12 @@ from schemas.codes import QueryKind, QueryOrigin, RejectReason, Stage
 from schemas.errors import DeadlineError, EngineError
 from schemas.geometry import SeenImage, Size
 from schemas.profile import Sampling, TaskSpec
+from schemas.provenance import Provenance
 from schemas.records import (
     Answer,
     ByteRange,
     Completion,
     Member,
-    Provenance,
     Query,
     Reject,
     Sample,

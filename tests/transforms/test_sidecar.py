@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from schemas.codes import QueryKind, QueryOrigin, RejectReason
 from schemas.geometry import Box, Size
-from schemas.records import Provenance, Truth, TruthBox
+from schemas.provenance import Provenance
+from schemas.records import Truth, TruthBox
 from transforms.sidecar import Sidecar, parse_sidecar
 
 ELEMENTS = [

@@ -13,7 +13,8 @@ from schemas.errors import ConfigError
 from schemas.geometry import FrameKind, SeenImage
 from schemas.ids import content_id
 from schemas.profile import ModelProfile
-from schemas.records import Answer, ByteRange, Member, Provenance, Query, Screen
+from schemas.provenance import Provenance
+from schemas.records import Answer, ByteRange, Member, Query, Screen
 from transforms.compose import ComposeSettings, Question, compose_samples, grammar_text, to_request
 from transforms.engines.base import Engine, EngineRequest
 from transforms.parse.raw import raw_numbers

@@ -15,7 +15,8 @@ from pipeline.nano.checkpoint import ensure_checkpoint
 from schemas.codes import QueryKind, QueryOrigin, RejectReason
 from schemas.errors import ConfigError, EngineError
 from schemas.geometry import FrameKind
-from schemas.records import Answer, ByteRange, Member, Provenance, Query, Screen
+from schemas.provenance import Provenance
+from schemas.records import Answer, ByteRange, Member, Query, Screen
 from transforms.compose import ComposeSettings, Question, compose_samples, to_request
 from transforms.engines.base import EngineRequest
 from transforms.engines.vllm import VllmEngine, start_vllm, vllm_factory, vllm_settings
