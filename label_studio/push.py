@@ -169,9 +169,9 @@ def _run(
         progress(len(batch))
     there = [sample for sample in wanted if sample.sample_id in before]
     pushing.tend(there)
-    pushing.repair(wanted)
-    if sent or bare_before:
-        pushing.look([*there, *sent])
+    if sent:
+        pushing.look(sent)  # a 2xx is no proof, and one look tells of all that was sent
+    pushing.repair([*there, *sent])
     show_predictions(pushing.client, pushing.project_id)
     return PushReport(
         project_id=pushing.project_id,

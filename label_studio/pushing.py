@@ -165,7 +165,7 @@ class Pushing:
                 self.look(batch)
 
     def predict(self, batch: Sequence[ReviewSample]) -> None:
-        """Send the predictions that tasks of a batch lack."""
+        """Send the predictions that tasks of a batch lacked at the last look."""
         rows = [
             (ref.task_id, sample.sample_id, prediction(sample))
             for sample in batch
@@ -174,8 +174,6 @@ class Pushing:
         ]
         for part in sized(rows, lambda row: len(json.dumps(asdict(row[2])))):
             self._predict(part)
-        if rows:
-            self.look(batch)
 
     def _predict(self, rows: list[tuple[int, str, PredictionPayload]]) -> None:
         self.still_ours()
