@@ -59,9 +59,11 @@ class MemberRejected(PantallaError):  # noqa: N818 - it is a verdict on one item
     Attributes:
         reason: machine code.
         detail: what was seen, for a person.
+        sha256: of the image's bytes, where they were read before the verdict.
     """
 
-    def __init__(self, reason: RejectReason, detail: str) -> None:
+    def __init__(self, reason: RejectReason, detail: str, sha256: str | None = None) -> None:
         super().__init__(f"{reason}: {detail}")
         self.reason = reason
         self.detail = detail
+        self.sha256 = sha256

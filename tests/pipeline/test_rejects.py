@@ -23,6 +23,8 @@ from pipeline.run import run_job
 from pipeline.take_out import safe_name, take_out
 from schemas.errors import ConfigError, StorageError
 from schemas.ids import sha256_hex
+from schemas.records import Reject
+from transforms.shards import index_shard, list_shards, read_unit, split_units
 
 KNOWN = shots(3)
 WHOLE = png(KNOWN[0])
@@ -87,6 +89,18 @@ def test_a_reject_with_bytes_has_their_hash(dataset: str) -> None:
     for row in reject_rows(open_dataset(dataset)):
         expected = sha256_hex(FILES[row.member or ""]) if row.stage == "decode" else None
         assert row.screen_id == expected
+
+
+def test_a_file_that_changed_since_the_plan_has_the_hash_of_what_it_is_now(tmp_path: Path) -> None:
+    (tmp_path / "c").mkdir()
+    file = tmp_path / "c" / "x.png"
+    file.write_bytes(WHOLE)
+    (shard,) = list_shards([f"{tmp_path}/c/"])
+    (unit,) = split_units(shard, index_shard(shard), 8)
+    file.write_bytes(WHOLE + b"mas")
+    (item,) = read_unit(unit)
+    assert isinstance(item, Reject)
+    assert (item.reason, item.screen_id) == ("shard_changed", sha256_hex(WHOLE + b"mas"))
 
 
 def test_people_read_reason_count_place_and_command(dataset: str) -> None:

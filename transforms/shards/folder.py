@@ -53,7 +53,9 @@ def read_folder(unit: Unit, source: Source) -> Iterator[RawScreen | Reject]:
             sidecar = sidecars.fetch(member)
             yield RawScreen(member, read_file(unit.shard, member.image, source.storage), sidecar)
         except MemberRejected as error:
-            yield Reject(Stage.READ, error.reason, error.detail, member.name)
+            yield Reject(
+                Stage.READ, error.reason, error.detail, member.name, screen_id=error.sha256
+            )
 
 
 def read_folder_member(source: Source, span: ByteRange) -> bytes:

@@ -11,10 +11,11 @@ import pyarrow.parquet as pq
 
 from schemas.codes import RejectReason
 from schemas.errors import MemberRejected
+from schemas.ids import sha256_hex
 from schemas.records import ByteRange, Member, Shard, ShardKind
 from transforms.shards.folder_tables import table_uri
 from transforms.shards.metadata import csv_fields, csv_header
-from transforms.shards.names import MESSAGES_NAME, base_name, is_metadata, suffix
+from transforms.shards.names import MESSAGES_NAME, base_name, is_image, is_metadata, suffix
 from transforms.shards.parquet_columns import sidecar_bytes
 from transforms.shards.webvoyager import HEAD_BYTES, screen_facts
 from transforms.source_text import decode_text, load_json
@@ -163,7 +164,8 @@ def _read(uri: str, storage: Storage, span: ByteRange | None) -> bytes:
 def _as_planned(data: bytes, span: ByteRange) -> bytes:
     if len(data) != span.size:
         detail = f"{span.name}: {len(data)} bytes now, {span.size} when the job was planned"
-        raise MemberRejected(RejectReason.SHARD_CHANGED, detail)
+        digest = sha256_hex(data) if is_image(span.name) else None
+        raise MemberRejected(RejectReason.SHARD_CHANGED, detail, digest)
     return data
 
 

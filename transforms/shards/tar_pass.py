@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from schemas.codes import RejectReason, Stage
 from schemas.errors import MemberRejected
+from schemas.ids import sha256_hex
 from schemas.records import ByteRange, Member, Reject
 from transforms.shards.archive import STREAM_ERRORS, Archive, open_archive
 from transforms.shards.base import RawScreen, Source
@@ -61,7 +62,8 @@ def _screen(member: Member, held: dict[ByteRange, bytes | MemberRejected]) -> Ra
     sidecar = held[member.sidecar] if member.sidecar else None
     for data in (image, sidecar):
         if isinstance(data, MemberRejected):
-            return Reject(Stage.READ, data.reason, data.detail, member.name)
+            digest = sha256_hex(image) if isinstance(image, bytes) else None
+            return Reject(Stage.READ, data.reason, data.detail, member.name, screen_id=digest)
     return RawScreen(member, image, sidecar)  # type: ignore[arg-type] # rejects were returned
 
 

@@ -128,3 +128,41 @@ def test_a_local_and_a_remote_shard_can_be_listed_together(
     patterns = ["s3://pantallas/tars/a.tar", str(tmp_path)]
     shards = list_shards(patterns, bucket.endpoint)
     assert [shard.uri for shard in shards] == [f"{tmp_path}/z.tar", "s3://pantallas/tars/a.tar"]
+
+
+RAW = [
+    "Captura 1+1 año#2 (ñ).png",
+    unicodedata.normalize("NFD", "Captura 1+1 año#2 (ñ).png"),
+    "[2024] 100%/%20 a&b=c?.png",
+    "una*dos;tres@.png",
+]
+
+
+def test_b128_members_keep_their_raw_keys_and_nfd_is_another_one(s3: S3Server) -> None:
+    pictures = {key: png(16 + i, 12) for i, key in enumerate(RAW)}
+    s3.put("b128", {f"capturas/{key}": data for key, data in pictures.items()} | {"capturas/": b""})
+    (shard,) = list_shards(["s3://b128/capturas/"], s3.endpoint)
+    units = split_units(shard, index_shard(shard, s3.endpoint), 2)
+    found = {}
+    for unit in units:
+        for item in read_unit(unit, s3.endpoint):
+            assert isinstance(item, RawScreen)
+            found[item.member.name] = item.data
+    assert found == pictures
+
+
+def test_signs_of_a_pattern_are_literal_where_they_exist_and_can_be_escaped(s3: S3Server) -> None:
+    tar = tar_bytes([("a.png", png())])
+    names = ["[2024] a.tar", "2 a.tar", "a*b.tar", "axb.tar", "a?b.tar"]
+    s3.put("signos", {f"t/{name}": tar for name in names})
+
+    def matched(pattern: str) -> list[str]:
+        shards = list_shards([f"s3://signos/t/{pattern}"], s3.endpoint)
+        return [shard.uri.removeprefix("s3://signos/t/") for shard in shards]
+
+    assert matched("[2024] a.tar") == ["[2024] a.tar"]
+    assert matched("a*b.tar") == ["a*b.tar"]
+    assert matched("[[]2024] *.tar") == ["[2024] a.tar"]
+    assert matched("[0-9] a.tar") == ["2 a.tar"]
+    assert matched("a[*]?.tar") == ["a*b.tar"]
+    assert matched("a[?]*.tar") == ["a?b.tar"]
