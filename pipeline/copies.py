@@ -22,7 +22,7 @@ from transforms.identity.copies import Foreign, NearSettings, mark_copies
 from transforms.identity.store import find_contents, keep_contents, shard_state
 from transforms.load import LoadSettings, asked_of
 from transforms.shards import IndexStore
-from transforms.storage import storage_for
+from transforms.storage import ObjectDeniedError, ObjectMissingError, storage_for
 
 log = logging.getLogger(__name__)
 
@@ -79,7 +79,10 @@ def _contents(
     shards: dict[str, Shard] = {unit.shard.uri: unit.shard for unit in wanted}
     found: dict[str, dict[str, Content]] = {}
     for uri, shard in shards.items():
-        state = shard_state(shard, source.s3)
+        try:
+            state = shard_state(shard, source.s3)
+        except (ObjectMissingError, ObjectDeniedError):
+            continue  # gone since it was listed: its members are rejected where they are read
         kept = find_contents(store, state)
         if looks is not None:
             kept = {name: c for name, c in kept.items() if c.perceptual_hash is not None}

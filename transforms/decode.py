@@ -16,7 +16,7 @@ from schemas.errors import MemberRejected
 from schemas.geometry import Size
 from transforms.image_files import frame_count, image_format, open_image
 from transforms.image_integrity import check_tiff, check_whole, png_chunks, without_png_text
-from transforms.jpeg import load_jpeg
+from transforms.jpeg import is_unsupported, load_jpeg
 from transforms.pixels import WHITE, Colour, normalize, page_colour
 from transforms.png_rows import check_rows
 
@@ -188,4 +188,6 @@ def _rejected(kind: str, data: bytes, error: BaseException) -> MemberRejected:
     # Pillow has no type of its own for this, only these two texts.
     if "truncated" in str(error).lower() or isinstance(error, EOFError):
         return MemberRejected(RejectReason.IMAGE_TRUNCATED, detail)
+    if is_unsupported(str(error)):
+        return MemberRejected(RejectReason.IMAGE_UNSUPPORTED, detail)
     return MemberRejected(RejectReason.IMAGE_CORRUPT, detail)

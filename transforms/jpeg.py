@@ -23,6 +23,9 @@ MAX_EXTRA = 64
 
 _CUT = "premature end"
 
+_UNSUPPORTED = re.compile(r"unsupported|not supported|cannot handle|not available", re.IGNORECASE)
+"""Pillow and libjpeg, of files with more than 8 bits, lossless ones, or an unknown codec."""
+
 
 def load_jpeg(image: Image.Image, data: bytes) -> Image.Image:
     """The pixels, with the tags and the profile of the opened file.
@@ -55,8 +58,15 @@ def load_jpeg(image: Image.Image, data: bytes) -> Image.Image:
     return whole
 
 
+def is_unsupported(said: str) -> bool:
+    """Whether a decoder's error says that the file is of a kind it does not read at all."""
+    return _UNSUPPORTED.search(said) is not None
+
+
 def _judge(said: str) -> None:
     lower = said.lower()
+    if is_unsupported(said):
+        raise MemberRejected(RejectReason.IMAGE_UNSUPPORTED, f"JPEG: {said}")
     extra = _EXTRA.search(lower)
     if any(known in lower for known in _HARMLESS) or (extra and int(extra[1]) <= MAX_EXTRA):
         return

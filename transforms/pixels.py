@@ -45,8 +45,9 @@ class NormalImage:
         image: RGB, sRGB colours, upright: EXIF orientation is applied and gone.
         mode: Pillow's mode before conversion.
         orientation: EXIF orientation that was applied, 1 = none.
-        flags: what was noticed: `alpha_composited`, `depth_reduced`, `cmyk_converted`,
-            `cmyk_without_marker`, `exif_unreadable`, `icc_converted`, `icc_ignored`.
+        flags: what was noticed: `alpha_composited`, `alpha_ignored`, `depth_reduced`,
+            `cmyk_converted`, `cmyk_without_marker`, `exif_unreadable`, `icc_converted`,
+            `icc_ignored`.
     """
 
     image: Image.Image
@@ -178,6 +179,9 @@ def _on_page(
         opaque = opaque.getchannel("R")
     colours = _coloured(opaque, profile, flags)
     if alpha.getextrema()[0] == 255:
+        return colours
+    if image.format == "BMP" and not alpha.getbbox():  # the fourth byte was never meant as alpha
+        flags.add("alpha_ignored")
         return colours
     flags.add("alpha_composited")
     page = Image.new("RGBA", layer.size, (*background, 255))

@@ -101,6 +101,48 @@ def test_a_png_with_fewer_rows_than_it_announces_is_refused(colour: int) -> None
     )
 
 
+def adam7(width: int, height: int) -> bytes:
+    """Rows of an interlaced grey PNG, whose passes come one after the other."""
+    passes = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2),
+              (0, 1, 1, 2))  # fmt: skip
+    return b"".join(
+        b"\0" + bytes(range(1, len(range(x, width, dx)) + 1))
+        for x, y, dx, dy in passes
+        for _ in range(y, height, dy)
+    )
+
+
+def test_an_interlaced_png_without_its_last_pass_is_refused() -> None:
+    def interlaced(rows: bytes) -> bytes:
+        header = struct.pack(">IIBBBBB", 20, 12, 8, 0, 0, 0, 1)
+        body = chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+        return b"\x89PNG\r\n\x1a\n" + body
+
+    rows = adam7(20, 12)
+    assert decoded(interlaced(rows)).size == Size(20, 12)
+    assert refusal(interlaced(rows[: -21 * 6])).reason == RejectReason.IMAGE_TRUNCATED
+    assert refusal(interlaced(rows[:-1])).reason == RejectReason.IMAGE_TRUNCATED
+
+
+def test_a_bitmap_whose_fourth_byte_was_never_alpha_is_not_blank() -> None:
+    """Windows writes zeros there; a viewer shows the picture all the same."""
+    pixels = bytes((30, 20, 10, 0)) * (16 * 12)
+    info = struct.pack("<IiiHHIIiiII", 108, 16, 12, 1, 32, 3, len(pixels), 0, 0, 0, 0)
+    masks = struct.pack("<IIII", 0xFF0000, 0xFF00, 0xFF, 0xFF000000)
+    header = info + masks + bytes(108 - len(info) - len(masks))
+    whole = b"BM" + struct.pack("<IHHI", 14 + 108 + len(pixels), 0, 0, 14 + 108) + header + pixels
+    result = decoded(whole)
+    assert result.image.getpixel((3, 3)) == (10, 20, 30)
+    assert result.flags == ("alpha_ignored",)
+
+
+def test_a_jpeg_of_a_kind_that_is_not_read_says_so() -> None:
+    whole = bytearray(encoded(photo(), "JPEG"))
+    frame = whole.index(b"\xff\xc0")
+    whole[frame + 4] = 12  # bits a sample
+    assert refusal(bytes(whole)).reason == RejectReason.IMAGE_UNSUPPORTED
+
+
 @given(st.integers(8, 40), st.integers(8, 40), st.sampled_from(["1", "L", "P", "RGB", "RGBA"]))
 def test_black_rows_are_rows(width: int, height: int, mode: str) -> None:
     for options in ({}, {"optimize": True}):
