@@ -18,6 +18,7 @@ from pipeline.cli.probe import probe
 from pipeline.cli.profiles import profiles_app
 from pipeline.cli.pull import pull
 from pipeline.cli.push import push
+from pipeline.cli.recipes import recipes
 from pipeline.cli.rejects import rejects
 from pipeline.cli.review import review_app
 from pipeline.cli.run import run
@@ -70,6 +71,7 @@ app.command(short_help="Bring reviews from Label Studio into the dataset.")(pull
 app.command(short_help="Write what reviewers vouch for as one table.")(gold)
 app.command(short_help="Pack a folder of screenshots into tars.")(shard)
 app.command(short_help="Start a local Label Studio.")(studio)
+app.command(short_help="Print a recipe for a scheduler.")(recipes)
 app.command(short_help="Check that a dataset is whole.")(verify)
 app.command(short_help="Remove what killed runs left in a dataset.")(clean)
 app.command(short_help="Find out in which frame a model gives coordinates.")(probe)

@@ -1,0 +1,1 @@
+"""Recipes for schedulers, shipped with the package: `pantalla recipes` prints them."""
