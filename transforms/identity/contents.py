@@ -56,8 +56,8 @@ class ReadSettings:
 def candidates(units: Iterable[Unit], foreign_sizes: Iterable[int] = ()) -> list[Unit]:
     """The units with only those members that may be a copy of another.
 
-    These are the members of one size with another, and all whose size is not known before they are
-    read: rows of a Parquet file.
+    These are the members of one size with another; all of them, where there is one whose size is
+    not known before it is read: a row of a Parquet file may be a copy of any.
 
     Args:
         units: the whole plan.
@@ -67,8 +67,11 @@ def candidates(units: Iterable[Unit], foreign_sizes: Iterable[int] = ()) -> list
     sizes = Counter(member.image.size for unit in listed for member in unit.members)
     sizes.update(foreign_sizes)
 
+    unknown = any(member.row is not None for unit in listed for member in unit.members)
+    unknown = unknown and sizes.total() > 1
+
     def may_be(member: Member) -> bool:
-        return sizes[member.image.size] > 1 or (member.row is not None and sizes.total() > 1)
+        return unknown or sizes[member.image.size] > 1
 
     return list(_only(listed, may_be))
 

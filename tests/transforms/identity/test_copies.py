@@ -119,7 +119,8 @@ def test_only_members_of_one_size_and_rows_of_unknown_size_are_read() -> None:
     assert [m.name for u in candidates(units, [12]) for m in u.members] == ["a", "c", "d"]
     rows = tuple(Member(f"row-{i}", ByteRange(f"row-{i}", None, 0), row=i) for i in range(3))
     table = split_units(Shard("/t.parquet", ShardKind.PARQUET, 1), ShardIndex(rows), 2)
-    assert sum(len(u.members) for u in candidates([*units[:1], *table])) == 3
+    # A row of unknown size may be a copy of any.
+    assert sum(len(u.members) for u in candidates([*units[:1], *table])) == 5
     assert candidates(units[:1]) == []
 
 
