@@ -27,6 +27,7 @@ VERBS = (
     "studio",
     "clean",
     "verify",
+    "recipes",
     "profiles",
     "probe",
 )
