@@ -8,7 +8,7 @@ gives the plain id to another one after a deletion. As after any export, the ser
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -122,18 +122,29 @@ def server_tasks(
 
 
 def with_annotations(
-    client: StudioClient, project_id: int, tasks: Sequence[ServerTask]
+    client: StudioClient,
+    project_id: int,
+    tasks: Sequence[ServerTask],
+    expected: Container[int] = (),
 ) -> Iterator[PulledTask]:
     """The tasks with all their annotations, skipped ones included.
+
+    Args:
+        client: the server.
+        project_id: its review project.
+        tasks: as they were listed.
+        expected: tasks that had annotations before: these are exported whatever the counts of the
+            list say, so that a count that lags behind is not a deletion.
 
     Raises:
         LabelStudioError: the server's list and its export contradict each other: a lost annotation
             must not be taken for a deleted one.
     """
-    answered = [task for task in tasks if task.total_annotations or task.cancelled_annotations]
+    answered = [task for task in tasks if _has_answers(task)]
     found: dict[int, tuple[ExportedAnnotation, ...]] = {}
-    for start in range(0, len(answered), EXPORT_BATCH):
-        ids = [task.id for task in answered[start : start + EXPORT_BATCH]]
+    wanted = [task.id for task in tasks if _has_answers(task) or task.id in expected]
+    for start in range(0, len(wanted), EXPORT_BATCH):
+        ids = wanted[start : start + EXPORT_BATCH]
         found.update(_export(client, project_id, ids))
     missing = [task for task in answered if not found.get(task.id)]
     still = _still_answered(client, project_id, missing)
@@ -146,6 +157,10 @@ def with_annotations(
         yield PulledTask(task, found.get(task.id, ()))
 
 
+def _has_answers(task: ServerTask) -> bool:
+    return bool(task.total_annotations or task.cancelled_annotations)
+
+
 def _still_answered(
     client: StudioClient, project_id: int, tasks: Sequence[ServerTask]
 ) -> list[ServerTask]:
@@ -154,7 +169,7 @@ def _still_answered(
     for task in tasks:
         query = {"filters": _only(task.id)}
         again, _ = list_tasks(client, project_id, query, 1)
-        still += [t for t in again if t.total_annotations or t.cancelled_annotations]
+        still += [listed for listed in again if _has_answers(listed)]
     return still
 
 

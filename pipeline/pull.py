@@ -161,10 +161,11 @@ class _Pull:
             self.renew()
             self.report.tasks += len(page)
             seen.update(task.id for task in page)
+            expected = self.known.keys_of
             batch.extend(
                 pulled
-                for pulled in with_annotations(self.client, self.project_id, page)
-                if pulled.annotations or pulled.task.id in self.known.keys_of
+                for pulled in with_annotations(self.client, self.project_id, page, expected)
+                if pulled.annotations or pulled.task.id in expected
             )
             if len(batch) >= PART_TASKS:
                 yield batch

@@ -25,6 +25,7 @@ class ReviewState(FakeState):
     Attributes:
         reuse_ids: whether the id of a deleted annotation is given again, as SQLite does.
         hide: tasks whose annotations an export leaves out, as a lost read would.
+        uncounted: tasks whose counts the server has not brought up to date yet.
         ignore_filters: whether lists hold everything whatever was asked.
     """
 
@@ -33,6 +34,7 @@ class ReviewState(FakeState):
     last_annotation: int = 0
     reuse_ids: bool = False
     hide: set[int] = field(default_factory=set)
+    uncounted: set[int] = field(default_factory=set)
     ignore_filters: bool = False
 
     def now(self) -> str:
@@ -119,6 +121,8 @@ class ReviewHandler(Handler):
 
     def _listed(self, task: dict[str, Any]) -> dict[str, Any]:
         entries = self.state.of_task(task["id"])
+        if task["id"] in self.state.uncounted:
+            entries = []
         skipped = sum(entry["was_cancelled"] for entry in entries)
         labeled = len(entries) > skipped
         times = [entry["lead_time"] for entry in entries if entry["lead_time"] is not None]
