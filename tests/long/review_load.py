@@ -261,7 +261,10 @@ class Load:
         standing = self.dataset.reviews(latest=True).to_pylist()
         by_number = {row["annotation_id"]: row for row in standing}
         assert len(by_number) == len(standing)
-        assert by_number.keys() == held.keys()
+        lost, extra = held.keys() - by_number.keys(), by_number.keys() - held.keys()
+        every = {row["annotation_id"]: row for row in rows}
+        assert not lost, [every.get(number, held[number]) for number in lost]
+        assert not extra, [by_number[number] for number in extra]
         for number, row in by_number.items():
             compare(row, held[number])
         self.figures.versions, self.figures.standing = len(rows), len(standing)
