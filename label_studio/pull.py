@@ -8,7 +8,7 @@ gives the plain id to another one after a deletion. As after any export, the ser
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -122,31 +122,22 @@ def server_tasks(
 
 
 def with_annotations(
-    client: StudioClient,
-    project_id: int,
-    tasks: Sequence[ServerTask],
-    expected: Container[int] = (),
+    client: StudioClient, project_id: int, tasks: Sequence[ServerTask]
 ) -> Iterator[PulledTask]:
     """The tasks with all their annotations, skipped ones included.
 
-    Args:
-        client: the server.
-        project_id: its review project.
-        tasks: as they were listed.
-        expected: tasks that had annotations before: these are exported whatever the counts of the
-            list say, so that a count that lags behind is not a deletion.
+    All are exported, whatever the list counts: when predictions are imported while people work,
+    the server was seen to write a count of 0 over that of a task with an answer, for good.
 
     Raises:
-        LabelStudioError: the server's list and its export contradict each other: a lost annotation
-            must not be taken for a deleted one.
+        LabelStudioError: the list counts annotations that the export lacks: what a read lost must
+            not be taken for deleted.
     """
-    answered = [task for task in tasks if _has_answers(task)]
     found: dict[int, tuple[ExportedAnnotation, ...]] = {}
-    wanted = [task.id for task in tasks if _has_answers(task) or task.id in expected]
-    for start in range(0, len(wanted), EXPORT_BATCH):
-        ids = wanted[start : start + EXPORT_BATCH]
-        found.update(_export(client, project_id, ids))
-    missing = [task for task in answered if not found.get(task.id)]
+    for start in range(0, len(tasks), EXPORT_BATCH):
+        ids = [task.id for task in tasks[start : start + EXPORT_BATCH]]
+        found.update(annotations_of(client, project_id, ids))
+    missing = [task for task in tasks if _has_answers(task) and not found.get(task.id)]
     still = _still_answered(client, project_id, missing)
     if still:
         raise LabelStudioError(
@@ -173,9 +164,14 @@ def _still_answered(
     return still
 
 
-def _export(
+def annotations_of(
     client: StudioClient, project_id: int, task_ids: Sequence[int]
 ) -> dict[int, tuple[ExportedAnnotation, ...]]:
+    """The annotations of those of these tasks that have any; at most `EXPORT_BATCH` tasks.
+
+    Raises:
+        LabelStudioError: the server cannot be read.
+    """
     action = f"exporting {len(task_ids)} tasks"
     params = {"exportType": "JSON", "ids[]": list(task_ids)}
     reply = get_json(client, f"api/projects/{project_id}/export", params, action)

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from label_studio.client import StudioClient
 from label_studio.failures import explained
-from label_studio.pull import server_tasks
+from label_studio.pull import annotations_of, server_tasks
 from label_studio.pull_http import get_json, server_time, task_filter, validated
 from schemas.errors import LabelStudioError
 
@@ -61,8 +61,9 @@ def finished_since(client: StudioClient, project_id: int, since: datetime) -> li
 def remove_untouched(client: StudioClient, project_id: int, task_ids: Sequence[int]) -> int:
     """Remove those of these tasks that nobody has answered, skipped or begun.
 
-    A task is looked at just before, and the server itself is told to pass over those with an
-    answer, so that one that comes in between is safe.
+    The annotations themselves are looked for just before, since the server's counts of them can
+    be wrong, and the server is told to pass over tasks with an answer, so that one that comes in
+    between is safe.
 
     Returns:
         How many of them are gone.
@@ -78,7 +79,10 @@ def remove_untouched(client: StudioClient, project_id: int, task_ids: Sequence[i
         if task.id in wanted and not task.touched
     ]
     for start in range(0, len(untouched), REMOVE_BATCH):
-        gone += _remove(client, project_id, untouched[start : start + REMOVE_BATCH])
+        batch = untouched[start : start + REMOVE_BATCH]
+        answered = annotations_of(client, project_id, batch)
+        batch = [task_id for task_id in batch if not answered.get(task_id)]
+        gone += _remove(client, project_id, batch) if batch else 0
     return gone
 
 

@@ -164,7 +164,7 @@ class _Pull:
             expected = self.known.keys_of
             batch.extend(
                 pulled
-                for pulled in with_annotations(self.client, self.project_id, page, expected)
+                for pulled in with_annotations(self.client, self.project_id, page)
                 if pulled.annotations or pulled.task.id in expected
             )
             if len(batch) >= PART_TASKS:

@@ -25,7 +25,7 @@ class ReviewState(FakeState):
     Attributes:
         reuse_ids: whether the id of a deleted annotation is given again, as SQLite does.
         hide: tasks whose annotations an export leaves out, as a lost read would.
-        uncounted: tasks whose counts the server has not brought up to date yet.
+        uncounted: tasks whose annotations the server counts as none, as 1.23.2 does after a race.
         ignore_filters: whether lists hold everything whatever was asked.
     """
 

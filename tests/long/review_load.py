@@ -14,6 +14,7 @@ import argparse
 import json
 import os
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -36,6 +37,7 @@ from stored_fixtures import Ask, Stored, make_stored
 from studio_server import TOKEN_ENV, free_port, fresh_data
 
 from label_studio.database import DatabaseKind
+from label_studio.postgres import cluster_folder
 from label_studio.pull_http import task_filter
 from label_studio.server import StudioServer
 from pipeline.config import LabelStudioConfig
@@ -320,9 +322,13 @@ def load_server(folder: Path, database: DatabaseKind) -> Iterator[StudioServer]:
     data = folder / "studio"
     if database is DatabaseKind.SQLITE:
         fresh_data(data)
-    with StudioServer(data, free_port(), database) as server:
-        os.environ[TOKEN_ENV] = server.account.token
-        yield server
+    try:
+        with StudioServer(data, free_port(), database) as server:
+            os.environ[TOKEN_ENV] = server.account.token
+            yield server
+    finally:
+        if database is DatabaseKind.POSTGRESQL:  # of root's it lies elsewhere
+            shutil.rmtree(cluster_folder(data), ignore_errors=True)
 
 
 def run_load(

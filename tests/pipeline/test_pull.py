@@ -341,12 +341,15 @@ def test_an_export_that_leaves_out_what_the_list_has_is_not_a_deletion(reviewed:
     assert dataset.reviews(latest=True).num_rows == 1
 
 
-def test_a_count_that_lags_behind_is_not_a_deletion(reviewed: Reviewed) -> None:
+def test_annotations_that_the_server_does_not_count_are_pulled_and_not_deleted(
+    reviewed: Reviewed,
+) -> None:
     dataset, settings, state = reviewed
     state.annotate(MENU, [choice("illegible")])
     pull_dataset(dataset, settings)
-    state.uncounted = {state.task(MENU)["id"]}
-    assert counts(pull_dataset(dataset, settings)) == (0, 0, 0, 1, 0)
+    state.uncounted = {state.task(MENU)["id"], state.task(SEARCH)["id"]}
+    state.annotate(SEARCH, [choice("illegible")])
+    assert counts(pull_dataset(dataset, settings)) == (1, 0, 0, 1, 0)
 
 
 def test_a_server_that_ignores_the_filter_is_not_believed(reviewed: Reviewed) -> None:

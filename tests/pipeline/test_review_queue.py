@@ -147,6 +147,17 @@ def test_an_answer_that_comes_at_the_last_moment_saves_its_task(queue: Queue) ->
     assert on_server(state) == {key(0)}
 
 
+def test_an_answer_that_the_server_does_not_count_saves_its_task(queue: Queue) -> None:
+    _, url, state = queue
+    client = connect(ServerSettings(url, "Pantalla: revisión"))
+    ids = [task.id for page in server_tasks(client, 1) for task in page]
+    state.annotate(key(0), verdict())
+    state.uncounted = {state.task(key(0))["id"]}
+    assert remove_untouched(client, 1, ids) == len(ids) - 1
+    client.close()
+    assert on_server(state) == {key(0)}
+
+
 def command(words: list[str]) -> int:
     """Run the command line and return its exit code."""
     try:
