@@ -16,6 +16,7 @@ import httpx
 from label_studio_sdk import LabelStudio
 from label_studio_sdk.data_manager import Column, Filters, Operator, Type
 
+from label_studio.access import RenewedAccess
 from label_studio.failures import OutcomeUnknownError, explained, redirect_hint
 from label_studio.tasks import PredictionPayload, TaskData
 from schemas.errors import LabelStudioError
@@ -200,7 +201,9 @@ def connect(settings: ServerSettings) -> StudioClient:
             "(Label Studio: Account & Settings, Personal Access Token)"
         )
     url = settings.url.rstrip("/")
-    http = httpx.Client(timeout=settings.timeout_s, follow_redirects=False)
+    http = httpx.Client(
+        timeout=settings.timeout_s, follow_redirects=False, auth=RenewedAccess(url, token)
+    )
     try:
         _check_server(http, url)
         with explained(f"logging in at {url}"):

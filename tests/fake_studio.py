@@ -16,6 +16,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+import jwt
+
 TOKEN = "0123456789abcdef0123456789abcdef01234567"
 
 
@@ -28,6 +30,7 @@ class FakeState:
             working, each used once; a status with a body.
         swallow: actions that answer 201 with a full count and keep nothing, this many times.
         poison: sample ids whose import the server refuses, with all that came along.
+        access_calls: calls that one access token is good for; None: access is not checked.
         late: actions that do the work and then never answer, this many times.
     """
 
@@ -41,6 +44,8 @@ class FakeState:
     late: dict[str, int] = field(default_factory=dict)
     poison: set[str] = field(default_factory=set)
     redirect_to: str = ""
+    access_calls: int | None = None
+    access: dict[str, int] = field(default_factory=dict)
     requests: list[str] = field(default_factory=list)
 
     def count(self, line: str) -> int:
@@ -73,6 +78,9 @@ class Handler(BaseHTTPRequestHandler):
         if self.state.redirect_to:
             self._reply(301, None, {"Location": self.state.redirect_to + self.path})
             return
+        if not self._has_access(url.path):
+            self._reply(401, {"detail": "Given token not valid for any token type"})
+            return
         action = self._action(method, url.path)
         queued = self.state.fail.get(action, [])
         if queued:
@@ -87,7 +95,22 @@ class Handler(BaseHTTPRequestHandler):
             self.state.late[action] -= 1
             self.close_connection = True
             return
-        self._reply(201 if method == "POST" else 200, answer)
+        made = method == "POST" and url.path != "/api/token/refresh/"
+        self._reply(201 if made else 200, answer)
+
+    def _has_access(self, path: str) -> bool:
+        if self.state.access_calls is None or path in ("/api/version", "/api/token/refresh/"):
+            return True
+        token = self.headers.get("Authorization", "").removeprefix("Bearer ")
+        self.state.access[token] = self.state.access.get(token, 0) - 1
+        return self.state.access[token] >= 0
+
+    def _renewed(self) -> object:
+        """Access for another hour, as its claims say, and for a few calls, as it turns out."""
+        claims = {"exp": 4_000_000_000, "jti": len(self.state.access)}
+        token = jwt.encode(claims, "x" * 32)
+        self.state.access[token] = self.state.access_calls or 0
+        return {"access": token}
 
     def _action(self, method: str, path: str) -> str:
         if path.endswith("/whoami"):
@@ -105,6 +128,8 @@ class Handler(BaseHTTPRequestHandler):
         return left > 0
 
     def _answer(self, method: str, path: str, query: dict[str, list[str]], body: bytes) -> object:
+        if path == "/api/token/refresh/":
+            return self._renewed()
         if path == "/api/version":
             return {"release": "1.23.2", "label-studio-os-package": {"version": "1.23.2"}}
         if path.endswith("/whoami"):

@@ -5,6 +5,7 @@ import unicodedata
 from dataclasses import replace
 from pathlib import Path
 
+import jwt
 import pytest
 from fake_studio import FakeState
 from review_cases import GROUNDING, image_of, many
@@ -14,6 +15,7 @@ from label_studio.client import ServerSettings
 from label_studio.push import push_samples
 from label_studio.tasks import Region, prediction, task_data
 from schemas.codes import QueryKind, Role
+from schemas.errors import LabelStudioError
 from schemas.geometry import Box, Point, Size
 from schemas.records import Item
 
@@ -107,6 +109,23 @@ def test_texts_of_either_unicode_form_are_sent_composed(fake: Fake, tmp_path: Pa
     sent = json.dumps([state.tasks, state.predictions], ensure_ascii=False)
     assert unicodedata.is_normalized("NFC", sent)
     assert sent.count("Botón «Añadir»") == 2
+
+
+def test_access_that_ends_in_mid_push_is_renewed_and_the_call_repeated_once(
+    fake: Fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, state = fake
+    personal = jwt.encode({"exp": 4_000_000_000, "token_type": "refresh"}, "x" * 32)
+    monkeypatch.setenv("TOKEN_DE_PRUEBA", personal)
+    state.access_calls = 2
+    report = push_samples(many(150), image_of, server, lock_dir=tmp_path)
+    assert (report.added, report.complete, len(state.tasks)) == (150, True, 150)
+    assert len(state.predictions) == 150
+    state.access_calls = 0
+    with pytest.raises(LabelStudioError, match=r"the token was not accepted \(401\)") as caught:
+        push_samples(many(1), image_of, server, lock_dir=tmp_path)
+    assert personal not in str(caught.value)
+    assert not [token for token in state.access if token and token in str(caught.value)]
 
 
 def test_the_model_is_named_in_the_data_and_the_version_never_changes(
