@@ -93,7 +93,7 @@ _STYLE = """
 .pantalla-oculto { display: none; }
 .pantalla-imagen { flex: 1 1 0; min-width: 0; }
 .pantalla-imagen .konvajs-content canvas {
-  filter: drop-shadow(0 0 1px #fff) drop-shadow(0 0 1px #fff) drop-shadow(0 0 1px #000); }
+  filter: drop-shadow(0 0 1px #fff) drop-shadow(0 0 1px #000); }
 """
 """The last rule outlines everything drawn in white and black: it shows on any colour."""
 
@@ -254,7 +254,7 @@ def _text_area(cell: ET.Element, name: str, placeholder: str, **attributes: str)
 def _add_labels(cell: ET.Element) -> None:
     points = _sub(cell, "KeyPointLabels", name=POINT, toName=IMAGE, strokeWidth="2", opacity="0.9")
     _label(points, CLICK_TEXT, CLICK, _CLICK_COLOR, hotkey="p")
-    style = {"strokeWidth": "3", "opacity": "0", "canRotate": "false"}
+    style = {"strokeWidth": "2", "opacity": "0", "canRotate": "false"}
     boxes = _sub(cell, "RectangleLabels", name=BOX, toName=IMAGE, **style)
     _label(boxes, "Elemento", ELEMENT, _ELEMENT_COLOR, hotkey="e")
     for role in Role:
