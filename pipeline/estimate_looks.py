@@ -6,8 +6,10 @@ import io
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from typing import TypeAlias
 
 from pipeline.config import InputConfig, JobConfig
 from schemas.codes import QueryKind
@@ -21,6 +23,7 @@ from transforms.profiles.load import load_profile
 from transforms.queries import QueriesFile, load_queries
 from transforms.resize.show import image_tokens, seen_size
 from transforms.shards import RawScreen, read_member, read_sidecar, read_unit
+from transforms.shards.folder_sidecars import FolderSidecars
 from transforms.sidecar import parse_sidecar
 from transforms.storage import S3Address, join_uri, storage_for
 
@@ -30,6 +33,9 @@ MAX_LOOKS = 1000
 _HEAD_BYTES = 64 * 2**10
 _COMPRESSED_SHARDS, _FIRST_SCREENS = 8, 4
 _THREADS = 16
+
+_Rows: TypeAlias = "dict[tuple[str, str], bytes | None]"
+"""Sidecars by shard and member."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +101,9 @@ def look_at(config: JobConfig, units: Sequence[Unit], done: frozenset[str]) -> L
     listed = load_queries(source.queries, source.s3) if source.queries else None
     ask = _Asking(source, load_profile(config.model.profile), listed)
     picked = list(_spread([unit for unit in units if not _is_costly(unit.shard)]))
+    rows = _from_tables(picked, source.s3)
     with ThreadPoolExecutor(_THREADS) as pool:
-        seen = list(pool.map(partial(_look, ask, done), picked))
+        seen = list(pool.map(partial(_look, ask, done, rows), picked))
     for unit in _first_of_costly(units):
         seen += _looks_inside(ask, unit, is_left=unit.unit_id not in done)
     return Looks(tuple(seen))
@@ -151,11 +158,28 @@ def _spread(units: Sequence[Unit]) -> Iterator[tuple[Unit, Member]]:
         position += len(unit.members)
 
 
-def _look(ask: _Asking, done: frozenset[str], picked: tuple[Unit, Member]) -> Look:
+def _from_tables(picked: Sequence[tuple[Unit, Member]], s3: S3Address) -> _Rows:
+    """Sidecars that are rows of a Parquet table, which is gone through once for all of them."""
+    by_shard: dict[Shard, list[Member]] = {}
+    for unit, member in picked:
+        if member.sidecar_row is not None:
+            by_shard.setdefault(unit.shard, []).append(member)
+    rows: _Rows = {}
+    for shard, members in by_shard.items():
+        table = FolderSidecars(shard, members, storage_for(shard.uri, s3))
+        with suppress(MemberRejected):  # the job will say what is wrong with it
+            rows |= {(shard.uri, member.name): table.fetch(member) for member in members}
+    return rows
+
+
+def _look(ask: _Asking, done: frozenset[str], rows: _Rows, picked: tuple[Unit, Member]) -> Look:
     unit, member = picked
     shard, is_left = unit.shard, unit.unit_id not in done
     try:
-        sidecar = read_sidecar(shard, member, ask.source.s3)
+        if member.sidecar_row is None:
+            sidecar = read_sidecar(shard, member, ask.source.s3)
+        else:
+            sidecar = rows.get((shard.uri, member.name))
         head = _head(shard, member, ask.source.s3)
         size = _size(head)
         if size is None and len(head) == _HEAD_BYTES:  # a long header, or one at the end

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from pipeline.cli.options import DatasetUri, InputEndpoint, S3Endpoint
+from pipeline.cli.options import DatasetUri, InputEndpoint, RequesterPays, S3Endpoint
 
 if TYPE_CHECKING:
     from pipeline.dataset import Dataset
@@ -40,12 +40,15 @@ def show(
     limit: Annotated[int, typer.Option("--limit", min=1, help="Samples to list.")] = 10,
     s3_endpoint: S3Endpoint = None,
     input_s3_endpoint: InputEndpoint = None,
+    requester_pays: RequesterPays = False,
 ) -> None:
     """Show a sample: prompt, raw answers, geometry, status and route, and a PNG with it drawn."""
     from pipeline.dataset import open_dataset
     from pipeline.sample_text import print_list
+    from transforms.storage import S3Access
 
-    opened = open_dataset(dataset, s3_endpoint, input_s3_endpoint)
+    shards = S3Access(input_s3_endpoint or s3_endpoint, requester_pays)
+    opened = open_dataset(dataset, s3_endpoint, shards)
     if sample is None:
         print_list(opened, limit, route)
         return

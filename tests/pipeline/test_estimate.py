@@ -14,11 +14,14 @@ from s3_server import S3Server
 from pipeline import estimate_looks
 from pipeline.config import CostConfig, InputConfig
 from pipeline.estimate import Estimate, estimate
+from pipeline.estimate_looks import look_at
 from pipeline.estimate_text import print_estimate
+from pipeline.plan import make_plan
 from pipeline.run import run_job
 from schemas.geometry import Size
 from transforms.profiles.load import load_profile
 from transforms.resize.show import image_tokens, seen_size
+from transforms.shards.folder_sidecars import FolderSidecars
 
 KNOWN = shots(5)
 PIXELS = sum(shot.size[0] * shot.size[1] for shot in KNOWN) / 1e6
@@ -95,6 +98,35 @@ def test_compressed_shards_and_tables_are_looked_into_at_their_start(tmp_path: P
     assert 0 < found.looked_at < found.screens == 10
     assert found.megapixels is not None
     assert found.queries >= 10
+
+
+def test_a_table_beside_the_images_is_gone_through_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "c"
+    folder.mkdir()
+    for shot in KNOWN:
+        (folder / f"{shot.name}.png").write_bytes(png(shot))
+    names = [f"{shot.name}.png" for shot in KNOWN]
+    asked = [[{"instruction": f"Abrí {i}"}] * i for i in range(1, 6)]
+    table = pa.table({"file_name": names, "queries": asked})
+    pq.write_table(table, folder / "metadata.parquet")
+    config = job(tmp_path, tmp_path)
+    source = InputConfig(shards=(f"{folder}/",), unit_screens=2)
+    config = config.model_copy(update={"input": source})
+    opened = []
+    read = pq.ParquetFile
+
+    def counted(file: object) -> pq.ParquetFile:
+        opened.append(file)
+        return read(file)
+
+    monkeypatch.setattr(FolderSidecars._parquet_rows.__globals__["pq"], "ParquetFile", counted)
+    units = make_plan(config).units
+    opened.clear()
+    looks = look_at(config, units, frozenset())
+    assert [look.grounding for look in looks.seen] == [1, 2, 3, 4, 5]
+    assert len(opened) == 1
 
 
 def test_a_header_beyond_the_first_bytes_and_a_broken_file_are_no_trouble(tmp_path: Path) -> None:
