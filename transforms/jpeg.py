@@ -13,7 +13,9 @@ from PIL import Image
 from schemas.codes import RejectReason
 from schemas.errors import MemberRejected
 
-_COLOUR_SPACES = {"RGB": "RGB", "L": "GRAY", "CMYK": "CMYK"}
+_COLOUR_SPACES = {"RGB": "RGBX", "L": "GRAY", "CMYK": "CMYK"}
+"""What to ask of libjpeg for each mode of Pillow's; RGBX is taken over without a copy."""
+
 _HARMLESS = ("unknown jfif revision", "unknown adobe color transform")
 """Warnings of libjpeg (jerror.h) after which every pixel is still what was coded."""
 
@@ -28,7 +30,7 @@ _UNSUPPORTED = re.compile(r"unsupported|not supported|cannot handle|not availabl
 
 
 def load_jpeg(image: Image.Image, data: bytes) -> Image.Image:
-    """The pixels, with the tags and the profile of the opened file.
+    """The pixels, with the tags and the profile of the opened file; colours in mode RGBX.
 
     Args:
         image: the opened file, not loaded.
@@ -53,7 +55,10 @@ def load_jpeg(image: Image.Image, data: bytes) -> Image.Image:
     if space == "CMYK":  # Pillow knows which way round the inks of an Adobe file are
         image.load()
         return image
-    whole = Image.fromarray(pixels[:, :, 0] if space == "GRAY" else pixels)
+    if space == "GRAY":
+        whole = Image.fromarray(pixels[:, :, 0])
+    else:
+        whole = Image.frombuffer("RGBX", image.size, pixels, "raw", "RGBX", 0, 1)
     whole.info, whole.format = dict(image.info), image.format
     return whole
 
