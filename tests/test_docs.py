@@ -30,6 +30,7 @@ VERBS = (
     "recipes",
     "profiles",
     "probe",
+    "bench",
 )
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from pipeline.cli.bench import bench_app
 from pipeline.cli.clean import clean
 from pipeline.cli.demo import demo
 from pipeline.cli.errors import exit_code, message
@@ -75,6 +76,7 @@ app.command(short_help="Print a recipe for a scheduler.")(recipes)
 app.command(short_help="Check that a dataset is whole.")(verify)
 app.command(short_help="Remove what killed runs left in a dataset.")(clean)
 app.command(short_help="Find out in which frame a model gives coordinates.")(probe)
+app.add_typer(bench_app, name="bench", short_help="Measure speed on this machine.")
 app.add_typer(profiles_app, name="profiles", short_help="List the models this version knows.")
 
 

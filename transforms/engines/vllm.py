@@ -117,6 +117,15 @@ class VllmEngine:
         """What this engine is."""
         return self._info
 
+    @property
+    def llm(self) -> LLM:
+        """The engine itself, for those who measure it.
+
+        Raises:
+            EngineError: if it is dead or closed, or the calling thread is not its owner.
+        """
+        return self._alive()
+
     def submit(self, request: EngineRequest) -> None:
         """Render one request and queue it; one that cannot be rendered fails in `collect`.
 
@@ -129,7 +138,7 @@ class VllmEngine:
         try:
             (key,) = llm.enqueue_chat(
                 [chat_messages(request)],
-                _sampling_params(request),
+                sampling_params(request),
                 use_tqdm=False,
                 chat_template_kwargs=json.loads(request.chat_template_kwargs),
             )
@@ -259,7 +268,8 @@ def _loaded_processor(llm: LLM) -> tuple[object, Mapping[str, object]]:
     return found.info.get_hf_processor(), changes or {}
 
 
-def _sampling_params(request: EngineRequest) -> SamplingParams:
+def sampling_params(request: EngineRequest) -> SamplingParams:
+    """How vLLM is to answer a request."""
     from vllm import SamplingParams
     from vllm.sampling_params import StructuredOutputsParams
 

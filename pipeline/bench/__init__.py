@@ -1,0 +1,1 @@
+"""Benchmarks that anyone can run on the model of their job: what the job costs over raw vLLM."""
