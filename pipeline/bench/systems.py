@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from pipeline.annotate import annotate_lot
-from pipeline.asked import forget_asked
 from pipeline.claim import claim_plan
 from pipeline.config import JobConfig
+from pipeline.copies import with_copies
 from pipeline.plan import make_plan
 from pipeline.settings import worker_settings
 from schemas.records import Answer
@@ -108,7 +108,7 @@ def job_round(engine: Engine, config: JobConfig) -> Round:
     plan = make_plan(config)
     settings = worker_settings(config, plan, lambda: KeptEngine(engine))
     claim_plan(plan, config, settings)
-    forget_asked()
+    plan = with_copies(plan, config, settings)
     try:
         lots = plan.lots(frozenset(), config.input.lot_units)
         records = [record for lot in lots for record in annotate_lot(lot, settings)]
