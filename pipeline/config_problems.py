@@ -149,6 +149,7 @@ def _rule(kind: str, context: Mapping[str, Any]) -> str:
         "string_too_long": lambda: f"must have at most {context['max_length']} characters",
         "literal_error": lambda: f"must be one of {context['expected']}",
         "enum": lambda: f"must be one of {context['expected']}",
+        "value_error": lambda: f"cannot be used: {context['error']}",
     }
     if kind in fixed:
         return fixed[kind]

@@ -293,6 +293,26 @@ def test_the_command_ends_with_1_when_something_waits(
     assert "4 not pushed: refused" in capsys.readouterr().out
 
 
+def test_what_is_over_the_budget_waits_and_is_said(
+    dataset: Dataset, server: tuple[str, FakeState]
+) -> None:
+    url, state = server
+    outcome = push_dataset(dataset, LabelStudioConfig(url=url, budget=3))
+    assert (outcome.tasks_new, outcome.pending) == (3, 1)
+    assert outcome.note == "1 wait: label_studio.budget = 3 tasks are open"
+    assert state.tasks[0]["data"]["instruction"] == "Todos los elementos"
+
+
+def test_with_masks_a_screen_that_does_not_say_what_to_hide_is_not_pushed(
+    dataset: Dataset, server: tuple[str, FakeState]
+) -> None:
+    url, state = server
+    outcome = push_dataset(dataset, LabelStudioConfig(url=url, masks="sidecar"))
+    assert (outcome.tasks_new, outcome.pending) == (0, 4)
+    assert outcome.note.startswith("4 not pushed: masks; for example ")
+    assert not [file for file in state.files if "guia-" not in file["file"]]
+
+
 def test_a_bad_option_is_named(
     dataset: Dataset, server: tuple[str, FakeState], capsys: pytest.CaptureFixture[str]
 ) -> None:
