@@ -14,12 +14,14 @@ class Proxy:
     Attributes:
         cut_after: bytes of the server's that each connection may pass; None never cuts.
         cuts: connections cut so far.
+        stalls: leave the connection open instead, and send nothing more.
     """
 
     listener: socket.socket
     target: int
     cut_after: int | None = None
     cuts: int = 0
+    stalls: bool = False
     open: set[socket.socket] = field(default_factory=set)
 
     @property
@@ -46,6 +48,8 @@ class Proxy:
                 if limit is not None and passed + len(data) > limit:
                     sink.sendall(data[: max(limit - passed, 0)])
                     self.cuts += 1
+                    while self.stalls and source.recv(65536):
+                        pass
                     break
                 sink.sendall(data)
                 passed += len(data)

@@ -10,7 +10,13 @@ from pathlib import Path
 import pytest
 
 from schemas.errors import StorageError
-from transforms.storage import ObjectChangedError, ObjectMissingError, Storage, storage_for
+from transforms.storage import (
+    ObjectChangedError,
+    ObjectMissingError,
+    Storage,
+    s3_connection,
+    storage_for,
+)
 from transforms.storage.s3_reader import RESUMES, Body, RangeReader
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -144,6 +150,19 @@ def test_a_cut_connection_is_resumed(s3: S3Server, storage: Storage) -> None:
             proxy.cut_after = 400_000
             assert file.read() == data
         assert proxy.cuts >= 3
+
+
+def test_a_body_that_stalls_is_resumed(
+    s3: S3Server, storage: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(s3_connection, "_READ_TIMEOUT", 1)
+    data = b"".join(b"%08d" % i for i in range(100_000))
+    storage.write_atomic("s3://datos/lento", data)
+    with cutting_proxy(s3.port) as proxy:
+        through = storage_for("s3://datos/", proxy.endpoint)
+        proxy.stalls, proxy.cut_after = True, 450_000
+        assert through.read("s3://datos/lento") == data
+        assert proxy.cuts >= 1
 
 
 def test_a_server_that_is_not_there_is_named_without_secrets(
