@@ -84,6 +84,7 @@ def _worker_stats(unit: JudgedUnit, rows: RowSettings, held: HeldEngine) -> Work
         pid=os.getpid(),
         seconds=time.monotonic() - unit.started,
         engine_busy_seconds=held.clock.take(),
+        engine_step_seconds=held.clock.take_steps(),
         engine_start_seconds=start_seconds,
         peak_memory_bytes=peak_memory_bytes(),
         cached_tokens=sum(entry.answer.cached_tokens for entry in unit.judged),

@@ -70,6 +70,9 @@ class WorkerStats:
         seconds: wall time from the unit's first read to its commit; units overlap.
         engine_busy_seconds: time with at least one request in the engine since the worker's
             previous commit, so that the sum over units is the engine's busy time.
+        engine_step_seconds: of the same time, what was spent in the engine's steps; the rest went
+            into rendering prompts and images, and into our own work. Where the engine runs in a
+            process of its own it includes waiting for it.
         engine_start_seconds: time the engine took to start, on the worker's first unit, else 0.
         peak_memory_bytes: largest resident memory of the worker and its children so far.
         cached_tokens: prompt tokens the engine did not have to compute again.
@@ -83,6 +86,7 @@ class WorkerStats:
     engine_start_seconds: float = 0.0
     peak_memory_bytes: int = 0
     cached_tokens: int = 0
+    engine_step_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,7 +94,9 @@ def infer(
             return
         _fill(events, engine, desk, pending, clock)
         if desk.in_flight:
-            for answer in engine.collect():
+            with clock.step():
+                answers = engine.collect()
+            for answer in answers:
                 desk.receive(answer)
         if not desk.in_flight:
             clock.stop()

@@ -30,6 +30,8 @@ class Speeds:
         output_tokens_per_second: generated tokens over the time an engine was busy.
         total_tokens_per_second: prompt and generated tokens over the same time.
         engine_busy_share: engine-busy time over the time that engines were up, 0..1.
+        engine_idle_share: share of the time up in which no step of an engine ran, 0..1.
+        cached_share: prompt tokens that the prefix cache held, over all, 0..1.
     """
 
     screens_per_second: float | None
@@ -37,6 +39,8 @@ class Speeds:
     output_tokens_per_second: float | None
     total_tokens_per_second: float | None
     engine_busy_share: float | None
+    engine_idle_share: float | None
+    cached_share: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +172,7 @@ def _fill(histogram: dict[str, list[int]], first: pa.Table) -> None:
 
 def _speeds(stats: RunStats) -> Speeds:
     up = stats.workers * stats.wall_seconds - stats.engine_start_seconds
-    busy = stats.engine_busy_seconds
+    busy, steps = stats.engine_busy_seconds, stats.engine_step_seconds
     total = stats.prompt_tokens + stats.output_tokens
     return Speeds(
         screens_per_second=_ratio(stats.screens, stats.wall_seconds),
@@ -176,6 +180,8 @@ def _speeds(stats: RunStats) -> Speeds:
         output_tokens_per_second=_ratio(stats.output_tokens, busy),
         total_tokens_per_second=_ratio(total, busy),
         engine_busy_share=min(1.0, busy / up) if up > 0 and busy > 0 else None,
+        engine_idle_share=max(0.0, 1 - steps / up) if up > 0 and steps > 0 else None,
+        cached_share=stats.cached_tokens / stats.prompt_tokens if stats.prompt_tokens else None,
     )
 
 

@@ -37,6 +37,7 @@ class RunStats:
         started: ISO 8601, UTC; `ended` likewise.
         wall_seconds: from start to end, engine start included.
         engine_busy_seconds: with at least one request in an engine, summed over workers.
+        engine_step_seconds: inside the engines' steps, summed over workers.
         engine_start_seconds: until an engine was ready, summed over workers.
         peak_memory_bytes: largest resident memory of one worker and its children.
         workers: processes that owned an engine.
@@ -64,6 +65,7 @@ class RunStats:
     prompt_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
+    engine_step_seconds: float = 0.0
     push: PushOutcome | None = None
 
 
@@ -110,6 +112,7 @@ def run_stats(
         prompt_tokens=sum(c.prompt_tokens for c in counts),
         output_tokens=sum(c.output_tokens for c in counts),
         cached_tokens=sum(w.cached_tokens for w in workers),
+        engine_step_seconds=sum(w.engine_step_seconds for w in workers),
         push=push,
     )
 

@@ -128,6 +128,8 @@ def commit_stored(writer: DatasetWriter, unit: Unit, known: dict[str, Stored]) -
             pid=7,
             seconds=2.0,
             engine_busy_seconds=2.0,
+            engine_step_seconds=1.5,
+            cached_tokens=50,
             peak_memory_bytes=3 * 2**30,
         ),
     )

@@ -97,6 +97,8 @@ def test_speeds_are_of_this_run_only(figures: RunFigures) -> None:
     assert figures.speeds.output_tokens_per_second == pytest.approx(40 / 4)
     assert figures.speeds.total_tokens_per_second == pytest.approx(440 / 4)
     assert figures.speeds.engine_busy_share == pytest.approx(0.4)
+    assert figures.speeds.engine_idle_share == pytest.approx(1 - 3 / 10)
+    assert figures.speeds.cached_share == pytest.approx(100 / 400)
 
 
 def test_cost_needs_a_price_and_is_over_accepted_samples(

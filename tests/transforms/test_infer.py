@@ -233,3 +233,26 @@ def test_the_clock_counts_only_while_there_is_work() -> None:
     assert clock.take() == 3.0
     clock.stop()
     assert clock.take() == 4.0
+
+
+def test_time_in_steps_is_part_of_the_busy_time() -> None:
+    now = [0.0]
+
+    class Timed(EchoEngine):
+        """A step takes two seconds, rendering a request half a second."""
+
+        def submit(self, request: EngineRequest) -> None:
+            now[0] += 0.5
+            super().submit(request)
+
+        def collect(self) -> list[Answer]:
+            now[0] += 2.0
+            collects.append(1)
+            return super().collect()
+
+    collects: list[int] = []
+    clock = BusyClock(lambda: now[0])
+    list(infer(Prefetch(events(3, 2, 2), 16), Timed(room=4), clock))
+    assert clock.take_steps() == 2.0 * len(collects)
+    assert clock.take() == now[0] == 2.0 * len(collects) + 0.5 * 12
+    assert clock.take_steps() == 0
