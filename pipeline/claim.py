@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from pipeline.config import JobConfig
 from pipeline.dataset import open_root
 from pipeline.fingerprint import claim_dataset
-from pipeline.plan import Plan, keep_indexes
+from pipeline.plan import Plan
 from pipeline.settings import WorkerSettings
 from schemas.errors import DatasetError
 
 
-def claim_plan(plan: Plan, config: JobConfig, settings: WorkerSettings) -> frozenset[str]:
+def claim_plan(plan: Plan, settings: WorkerSettings) -> frozenset[str]:
     """Make the dataset ours, keep the new indexes in it, and say which of its units are done.
 
     Raises:
@@ -27,5 +26,5 @@ def claim_plan(plan: Plan, config: JobConfig, settings: WorkerSettings) -> froze
             f"{settings.writer.uri}: these shards have changed since they were annotated: "
             f"{', '.join(stale)}. Put the old shards back, or point output.dataset at a new place"
         )
-    keep_indexes(plan, config)
+    plan.keep_indexes()
     return frozenset(record.unit_id for record in records)

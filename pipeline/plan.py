@@ -32,13 +32,21 @@ class Plan:
 
     Attributes:
         queries_sha256: hash of the queries file, or empty.
-        new_indexes: of shards that had to be gone through, to be kept beside the dataset.
+        kept: where indexes of shards are kept, beside the dataset and all its versions; or None.
+        new_indexes: of shards that had to be gone through, to be kept there.
     """
 
     shards: tuple[Shard, ...]
     units: tuple[Unit, ...]
     queries_sha256: str = ""
+    kept: IndexStore | None = None
     new_indexes: tuple[tuple[Shard, ShardIndex], ...] = ()
+
+    def keep_indexes(self) -> None:
+        """Keep what was found by going through large shards; the dataset must be ours by now."""
+        if self.kept is not None:
+            for shard, index in self.new_indexes:
+                self.kept.keep(shard, index)
 
     @property
     def members(self) -> int:
@@ -85,23 +93,16 @@ def make_plan(config: JobConfig) -> Plan:
         raise InputError(f"no screenshot in {', '.join(source.shards)}")
     check_boxes(units, source)
     if source.queries is None:
-        return Plan(tuple(shards), tuple(units), new_indexes=tuple(new))
+        return Plan(tuple(shards), tuple(units), kept=kept, new_indexes=tuple(new))
     queries = load_queries(source.queries, source.s3)
     units[0] = _with_problems(units[0], queries.unmatched(units))
-    return Plan(tuple(shards), tuple(units), queries.sha256, tuple(new))
+    return Plan(tuple(shards), tuple(units), queries.sha256, kept, tuple(new))
 
 
 def index_store(config: JobConfig) -> IndexStore:
     """Where the indexes of the job's shards are kept: beside its dataset."""
     dataset = normalize_uri(config.output.dataset).rstrip("/")
     return IndexStore(dataset, storage_for(dataset, config.output.s3_endpoint))
-
-
-def keep_indexes(plan: Plan, config: JobConfig) -> None:
-    """Keep what was found by going through large shards; the dataset must be ours by now."""
-    store = index_store(config)
-    for shard, index in plan.new_indexes:
-        store.keep(shard, index)
 
 
 def _with_problems(unit: Unit, problems: list[Problem]) -> Unit:

@@ -142,7 +142,7 @@ def _prepare(
     )
     placed = config.model_copy(update={"output": output.model_copy(update={"dataset": root})})
     settings = replace(settings, writer=replace(settings.writer, uri=root))
-    done = claim_plan(plan, placed, settings)
+    done = claim_plan(plan, settings)
     plan = with_copies(plan, placed, settings)
     return Ready(placed, plan, plan.part(partition), settings, done, partition)
 

@@ -107,7 +107,7 @@ def job_round(engine: Engine, config: JobConfig) -> Round:
     started, cpu = time.monotonic(), time.process_time()
     plan = make_plan(config)
     settings = worker_settings(config, plan, lambda: KeptEngine(engine))
-    claim_plan(plan, config, settings)
+    claim_plan(plan, settings)
     plan = with_copies(plan, config, settings)
     try:
         lots = plan.lots(frozenset(), config.input.lot_units)

@@ -129,11 +129,13 @@ def _sparse_tar(path: Path, members: Iterator[bytes]) -> None:
 def _packed_tar(path: Path, kind: str, members: Iterator[bytes]) -> None:
     """Gzip in one piece; zstd in frames of a few members, as `pzstd` and others write them."""
     with path.open("wb") as file:
-        zipped = gzip.GzipFile(fileobj=file, mode="wb", compresslevel=1)
+        zipped = None
+        if kind == "tar.gz":
+            zipped = gzip.GzipFile(fileobj=file, mode="wb", compresslevel=1)
         frame: list[bytes] = []
         for number, data in enumerate(members):
             frame += [_headed(number), _to_block(_padded(data, number))]
-            if kind == "tar.gz":
+            if zipped:
                 zipped.write(b"".join(frame))
             elif number % _ZSTD_FRAME == _ZSTD_FRAME - 1:
                 file.write(zstandard.compress(b"".join(frame)))
@@ -141,7 +143,7 @@ def _packed_tar(path: Path, kind: str, members: Iterator[bytes]) -> None:
                 continue
             frame.clear()
         end = b"".join(frame) + bytes(1024)
-        if kind == "tar.gz":
+        if zipped:
             zipped.write(end)
             zipped.close()
         else:

@@ -13,7 +13,7 @@ import zstandard
 from schemas.codes import RejectReason
 from schemas.errors import MemberRejected
 from schemas.records import Shard
-from transforms.shards.gzip_stream import GzipStream, gzip_points
+from transforms.shards.gzip_stream import gzip_points, gzip_stream
 from transforms.shards.zstd_stream import ZstdStream, is_zstd
 from transforms.storage import Storage
 from transforms.storage.base import READ_AHEAD
@@ -149,10 +149,8 @@ def open_archive(
     file = storage.open(shard.uri, shard.version, ahead)
     if framed:
         return Archive(ZstdStream(file, points), file)
-    if zipped and points:
-        return Archive(GzipStream(file, shard.byte_size, points), file)
     if zipped:
-        return Archive(gzip.GzipFile(fileobj=file), file)
+        return Archive(gzip_stream(file, shard.byte_size, points), file)
     size = file.seek(0, io.SEEK_END)
     file.seek(0)
     return Archive(file, file, size)

@@ -7,7 +7,9 @@ reads a file from its start better, and says better what is wrong with it.
 
 from __future__ import annotations
 
+import gzip
 import io
+from contextlib import suppress
 from typing import BinaryIO
 
 import indexed_gzip
@@ -38,6 +40,15 @@ def gzip_points(file: BinaryIO, size: int) -> bytes:
         return b""
 
 
+def gzip_stream(file: BinaryIO, size: int, points: bytes) -> GzipStream | gzip.GzipFile:
+    """A gzip file to be read from the middle, or from its start if the places do not fit it."""
+    if points:
+        with suppress(indexed_gzip.ZranError):
+            return GzipStream(file, size, points)
+        file.seek(0)
+    return gzip.GzipFile(fileobj=file)
+
+
 class GzipStream:
     """Uncompressed bytes by offset, from the nearest place before it.
 
@@ -52,7 +63,7 @@ class GzipStream:
     """
 
     def __init__(self, file: BinaryIO, size: int, points: bytes = b"") -> None:
-        self._file = _Quiet(file)
+        self._file = _Kept(file)
         spacing = max(_MIN_SPACING, size // _POINTS)
         # Each read of the library begins at the last place before it: reads shorter than the way
         # from place to place would decompress the same bytes many times.
@@ -97,12 +108,17 @@ class GzipStream:
         self._stream.close()
 
 
-class _Quiet:
-    """A file whose errors wait until C code is left, where they would be lost or worse."""
+_MAX_EMPTY = 16
+"""Reads in a row that bring nothing before we stop the library, which would ask for ever."""
+
+
+class _Kept:
+    """A file whose errors outlive the C code between, which has only one of its own for all."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
         self._error: Exception | None = None
+        self._empty = 0
 
     def check(self) -> None:
         """Raise what happened since the last call."""
@@ -111,12 +127,20 @@ class _Quiet:
             raise error
 
     def read(self, size: int = -1) -> bytes:
-        """As of the file, or nothing after an error."""
+        """As of the file.
+
+        Raises:
+            EOFError: if more is asked for again and again where nothing is left.
+        """
         try:
-            return self._file.read(size)
+            data = self._file.read(size)
         except (OSError, StorageError) as error:
             self._error = error
-            return b""
+            raise
+        self._empty = 0 if data else self._empty + 1
+        if self._empty > _MAX_EMPTY:
+            raise EOFError("the file is shorter than its index says")
+        return data
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         """As of the file."""

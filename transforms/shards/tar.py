@@ -11,13 +11,12 @@ import tarfile
 from collections.abc import Iterator
 from typing import BinaryIO, Protocol, cast
 
-from schemas.codes import RejectReason, Stage
+from schemas.codes import RejectReason
 from schemas.errors import MemberRejected
-from schemas.records import ByteRange, Member, Problem, Reject, Shard, Unit
+from schemas.records import ByteRange, Problem, Reject, Shard, Unit
 from transforms.shards.archive import (
     STREAM_ERRORS,
     Archive,
-    is_compressed,
     open_archive,
 )
 from transforms.shards.base import Entry, RawScreen, ShardIndex, Source
@@ -68,15 +67,7 @@ def index_tar(shard: Shard, storage: Storage) -> ShardIndex:
 
 def read_tar(unit: Unit, source: Source) -> Iterator[RawScreen | Reject]:
     """One item for each member of the unit, in order."""
-    if is_compressed(source.shard, source.storage):
-        yield from one_pass(unit.members, source)
-        return
-    with _open(source, _extent(unit.members)) as archive:
-        for member in unit.members:
-            try:
-                yield _raw(member, archive)
-            except MemberRejected as error:
-                yield Reject(Stage.READ, error.reason, error.detail, member.name)
+    return one_pass(unit.members, source)
 
 
 def read_tar_member(source: Source, span: ByteRange) -> bytes:
@@ -85,21 +76,9 @@ def read_tar_member(source: Source, span: ByteRange) -> bytes:
     Raises:
         MemberRejected: if the archive is cut or damaged there.
     """
-    with _open(source, span.size or 1) as archive:
+    ahead = max(1, min(READ_AHEAD, span.size))
+    with open_archive(source.shard, source.storage, ahead, source.points) as archive:
         return slice_of(archive, span)
-
-
-def _open(source: Source, read_ahead: int) -> Archive:
-    return open_archive(source.shard, source.storage, read_ahead, source.points)
-
-
-def _raw(member: Member, archive: Archive) -> RawScreen:
-    """Image and sidecar, whichever lies first in the archive first: going back costs a request."""
-    spans = [span for span in (member.image, member.sidecar) if span]
-    ordered = sorted(spans, key=lambda span: span.offset or 0)
-    data = {span: slice_of(archive, span) for span in ordered}
-    sidecar = data[member.sidecar] if member.sidecar else None
-    return RawScreen(member, data[member.image], sidecar)
 
 
 def _walk(archive: Archive) -> Iterator[Entry | Problem]:
@@ -164,11 +143,3 @@ def _damage(archive: Archive, last: int | None, error: BaseException) -> Problem
     what = "cut" if cut else "not readable as a tar"
     where = "" if last is None else f" after the member at byte {last}"
     return Problem(None, reason, f"{what}{where}: {error}")
-
-
-def _extent(members: tuple[Member, ...]) -> int:
-    """Read-ahead for a unit: from its first byte to its last, so that no neighbour is fetched."""
-    spans = [span for member in members for span in (member.image, member.sidecar) if span]
-    starts = [span.offset or 0 for span in spans]
-    end = max((span.offset or 0) + span.size for span in spans)
-    return max(1, min(READ_AHEAD, end - min(starts)))

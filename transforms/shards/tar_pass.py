@@ -1,16 +1,18 @@
-"""The members of a unit of a compressed tar, in one pass from front to back."""
+"""The members of a unit of a tar, in one pass from front to back."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 
 from schemas.codes import RejectReason, Stage
 from schemas.errors import MemberRejected
 from schemas.ids import sha256_hex
 from schemas.records import ByteRange, Member, Reject
-from transforms.shards.archive import STREAM_ERRORS, Archive, open_archive
+from transforms.shards.archive import STREAM_ERRORS, Archive, is_compressed, open_archive
 from transforms.shards.base import RawScreen, Source
 from transforms.shards.held import BENCH
+from transforms.storage.base import READ_AHEAD
 
 _NEAR = 4 * 2**20
 """How far from its image a sidecar may lie to be read in the same pass: what is held meanwhile."""
@@ -40,13 +42,15 @@ def one_pass(members: tuple[Member, ...], source: Source) -> Iterator[RawScreen 
     """One item for each member, in order, holding few of them at a time.
 
     Sidecars that lie far from their images are read first, by a reader of their own: a tar may have
-    all its images, then all its sidecars.
+    all its images, then all its sidecars, and going to and fro costs a request each time, or
+    decompressing what is between.
     """
+    compressed = is_compressed(source.shard, source.storage)
     far = [m.sidecar for m in members if m.sidecar and not _is_near(m.image, m.sidecar, members)]
-    held = dict(_read(far, source))
+    held = dict(_read(far, source, compressed=compressed))
     near = [m.image for m in members]
     near += [m.sidecar for m in members if m.sidecar and m.sidecar not in held]
-    stream = _read(near, source)
+    stream = _read(near, source, compressed=compressed)
     for member in members:
         wanted = [span for span in (member.image, member.sidecar) if span]
         while any(span not in held for span in wanted):
@@ -80,13 +84,13 @@ def _offset(span: ByteRange) -> int:
 
 
 def _read(
-    spans: list[ByteRange], source: Source
+    spans: list[ByteRange], source: Source, *, compressed: bool
 ) -> Iterator[tuple[ByteRange, bytes | MemberRejected]]:
-    """Each span once, by offset; the open archive is left for whoever goes on from there."""
+    """Each span once, by offset."""
     ordered = sorted(set(spans), key=_offset)
     if not ordered:
         return
-    with BENCH.lend(f"tar\n{source.state}", _offset(ordered[0]), lambda: _open(source)) as archive:
+    with _archive(ordered, source, compressed=compressed) as archive:
         for span in ordered:
             try:
                 yield span, slice_of(archive, span)
@@ -94,5 +98,18 @@ def _read(
                 yield span, error
 
 
-def _open(source: Source) -> Archive:
-    return open_archive(source.shard, source.storage, points=source.points)
+def _archive(
+    ordered: list[ByteRange], source: Source, *, compressed: bool
+) -> AbstractContextManager[Archive]:
+    """The archive, to be read from the first to the last span.
+
+    A compressed one is left open for whoever goes on from there. Of a plain one no more is fetched
+    than lies between, so that no neighbour of the unit is.
+    """
+    first, last = ordered[0], ordered[-1]
+    shard, storage, points = source.shard, source.storage, source.points
+    if compressed:
+        key = f"tar\n{source.state}"
+        return BENCH.lend(key, _offset(first), lambda: open_archive(shard, storage, points=points))
+    extent = _offset(last) + last.size - _offset(first)
+    return open_archive(shard, storage, max(1, min(READ_AHEAD, extent)))

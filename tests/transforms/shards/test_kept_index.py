@@ -13,6 +13,7 @@ import pytest
 from s3_server import S3Server
 from shard_fixtures import only_shard, parquet_bytes, png, sidecar, tar_bytes, write, zstd
 
+from schemas.errors import StorageError
 from schemas.records import Reject, Shard, Unit
 from transforms.shards import (
     INDEX,
@@ -28,6 +29,7 @@ from transforms.shards.held import BENCH
 from transforms.shards.kept import MIN_BYTES
 from transforms.storage import storage_for
 from transforms.storage.local import LocalStorage
+from transforms.storage.s3_reader import RangeReader
 
 IMAGE_BYTES = 2**19
 COUNT = 24
@@ -240,7 +242,9 @@ def test_lists_that_had_to_be_counted_are_kept(tmp_path: Path, store: IndexStore
 
 
 @pytest.mark.s3
-def test_on_s3_the_index_is_an_object_and_spares_the_shard(s3: S3Server, plain: bytes) -> None:
+def test_on_s3_the_index_is_an_object_and_spares_the_shard(
+    s3: S3Server, plain: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     s3.put("indices", {"t/x.tgz": PACK["x.tgz"](plain)})
     storage = storage_for("s3://indices/datos", s3.endpoint)
     store = IndexStore("s3://indices/datos", storage)
@@ -249,9 +253,68 @@ def test_on_s3_the_index_is_an_object_and_spares_the_shard(s3: S3Server, plain: 
     store.keep(shard, first)
     kept = [stat.uri.rpartition(".")[2] for stat in storage.list("s3://indices/datos")]
     assert kept == ["members", "points"]
+    fetched: list[int] = []
+    original = RangeReader.readinto
+
+    def counting(self: RangeReader, buffer: bytearray | memoryview) -> int:
+        fetched.append(original(self, buffer))
+        return fetched[-1]
+
+    monkeypatch.setattr(RangeReader, "readinto", counting)
     again = index_shard(shard, s3.endpoint, store)
     assert (again.members, again.costly) == (first.members, False)
+    assert sum(fetched) < shard.byte_size / 100
     items = list(read_unit(units(shard, again)[-1], s3.endpoint, store))
     assert [i.data for i in items if isinstance(i, RawScreen)] == [
         image(i) for i in range(COUNT - 4, COUNT)
     ]
+
+
+@pytest.mark.s3
+def test_of_a_tar_on_s3_only_ranges_are_fetched(
+    s3: S3Server, plain: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    s3.put("rangos", {"x.tar": plain})
+    (shard,) = list_shards(["s3://rangos/x.tar"], s3.endpoint)
+    fetched: list[int] = []
+    original = RangeReader.readinto
+
+    def counting(self: RangeReader, buffer: bytearray | memoryview) -> int:
+        fetched.append(original(self, buffer))
+        return fetched[-1]
+
+    monkeypatch.setattr(RangeReader, "readinto", counting)
+    index = index_shard(shard, s3.endpoint)
+    assert sum(fetched) < shard.byte_size / 3, "headers alone"
+    fetched.clear()
+    unit = split_units(shard, ShardIndex(index.members[8:11]), 4)[0]
+    items = [item for item in read_unit(unit, s3.endpoint) if isinstance(item, RawScreen)]
+    assert [item.data for item in items] == [image(8), image(9), image(10)]
+    assert sum(fetched) < 5 * len(image(8))
+
+
+@pytest.mark.parametrize("name", ["x.tgz", "x.tar.zst"])
+def test_a_store_that_fails_is_not_taken_for_a_damaged_shard(
+    tmp_path: Path,
+    plain: bytes,
+    store: IndexStore,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+) -> None:
+    shard = only_shard(write(tmp_path / name, PACK[name](plain)))
+    index = index_shard(shard)
+    store.keep(shard, index)
+    original = LocalStorage.open
+
+    class Failing(io.BytesIO):
+        def read(self, size: int | None = -1) -> bytes:
+            raise StorageError(f"{name}: no answer")
+
+    def failing(self: LocalStorage, uri: str, version: str = "", read_ahead: int = 0) -> BinaryIO:
+        return Failing(Path(uri).read_bytes()) if uri == shard.uri else original(self, uri)
+
+    monkeypatch.setattr(LocalStorage, "open", failing)
+    with pytest.raises(StorageError, match="no answer"):
+        list(read_unit(units(shard, index)[-1], None, store))
+    with pytest.raises(StorageError, match="no answer"):
+        index_shard(shard)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from shard_fixtures import png, problems, read_all, screens, sidecar, tar_bytes, write, zstd
 
 from schemas.codes import RejectReason
+from schemas.errors import StorageError
 from transforms.shards import RawScreen
 from transforms.shards.gzip_stream import GzipStream, gzip_points
 from transforms.shards.zstd_stream import ZstdStream
@@ -115,3 +116,28 @@ def test_a_frame_of_zeros_is_read_in_small_blocks() -> None:
     assert len(stream.read(2**28)) <= 128 * 2**10
     assert stream.seek(2**28 - 5) == 2**28 - 5
     assert stream.read(10) == bytes(5)
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("harm", ["nothing", "error"])
+def test_a_gzip_file_that_gives_nothing_any_more_ends_the_read(harm: str) -> None:
+    plain = noise(12 * 2**20)
+    zipped = gzip.compress(plain, 1)
+
+    class Failing(io.BytesIO):
+        broken = False
+
+        def read(self, size: int | None = -1) -> bytes:
+            if self.broken and harm == "error":
+                raise StorageError("no answer")
+            return b"" if self.broken else super().read(size)
+
+    file = Failing(zipped)
+    stream = GzipStream(file, len(zipped), gzip_points(io.BytesIO(zipped), len(zipped)))
+    file.broken = True
+    with pytest.raises(StorageError if harm == "error" else OSError):
+        stream.seek(11 * 2**20)
+        stream.read(10)
+    file.broken = False
+    stream.seek(11 * 2**20)
+    assert stream.read(10) == plain[11 * 2**20 :][:10]
