@@ -18,6 +18,7 @@ from pipeline.copies import with_copies
 from pipeline.dataset import Dataset, open_root
 from pipeline.exits import exit_status
 from pipeline.heartbeat import Heartbeat, Phase, heartbeat_uri
+from pipeline.memory import give_memory_back
 from pipeline.observer import Observer
 from pipeline.partition import Partition
 from pipeline.plan import Plan, make_plan
@@ -115,6 +116,7 @@ def run_job(
         with interruptible("listing what there is to read"):
             watch.status("Listing what there is to read")
             _check_flags(beam_arguments)
+            give_memory_back()
             ready = _prepare(config, engine_factory, partition, new_version=new_version)
         config = ready.config
         with at_work(ready.settings.writer, "job"), _heartbeat(config, ready, watch) as beat:
@@ -144,6 +146,7 @@ def _prepare(
     settings = replace(settings, writer=replace(settings.writer, uri=root))
     done = claim_plan(plan, settings)
     plan = with_copies(plan, placed, settings)
+    plan = replace(plan, new_indexes=())  # they are kept by now
     return Ready(placed, plan, plan.part(partition), settings, done, partition)
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
+import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -125,10 +128,20 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Lot:
-    """A run of neighbouring units handed to one worker at once: one Beam element."""
+    """A run of neighbouring units handed to one worker at once: one Beam element.
+
+    It is pickled small: a runner keeps several copies of every element until its work is done.
+    """
 
     index: int
     units: tuple[Unit, ...]
+
+    def __reduce__(self) -> tuple[Callable[[int, bytes], Lot], tuple[int, bytes]]:
+        return _unpacked_lot, (self.index, zlib.compress(pickle.dumps(self.units), level=1))
+
+
+def _unpacked_lot(index: int, units: bytes) -> Lot:
+    return Lot(index, pickle.loads(zlib.decompress(units)))  # noqa: S301 - made by Lot.__reduce__
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import io
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
@@ -57,8 +57,7 @@ def make_cards(dataset: Dataset, limit: int = MAX_SCREENS) -> tuple[list[Card], 
     Raises:
         DatasetError: if a committed part is missing or damaged.
     """
-    unique = {screen.screen_id: screen for screen in dataset.screens()}
-    chosen = choose(unique.values(), limit)
+    chosen, unique = choose(dataset.screens(), limit)
     wanted = {screen.screen_id for screen in chosen}
     samples: dict[str, list[SampleRow]] = defaultdict(list)
     units = {screen.unit_id for screen in chosen}
@@ -68,18 +67,36 @@ def make_cards(dataset: Dataset, limit: int = MAX_SCREENS) -> tuple[list[Card], 
                 if sample.screen_id in wanted:
                     samples[sample.screen_id].append(sample)
     cards = [_card(dataset, screen, samples[screen.screen_id]) for screen in chosen]
-    return cards, len(unique) - len(chosen)
+    return cards, unique - len(chosen)
 
 
-def choose(screens: Iterable[ScreenRow], limit: int) -> list[ScreenRow]:
-    """At most `limit` screens: those with questions first, applications in turn, drawn by id."""
-    groups: dict[str, list[ScreenRow]] = defaultdict(list)
+def choose(screens: Iterable[ScreenRow], limit: int) -> tuple[list[ScreenRow], int]:
+    """At most `limit` screens, and how many different ones there are.
+
+    Those with questions come first, applications take turns, drawn by id. Never more than `limit`
+    screens of an application are held at once.
+    """
+    groups: dict[str, dict[str, ScreenRow]] = defaultdict(dict)
+    seen: set[int] = set()
     for screen in screens:
-        groups[screen.app or screen.shard].append(screen)
-    for group in groups.values():
-        group.sort(key=lambda s: (s.query_count == 0, unit_draw(s.screen_id, "report")))
-    turns = zip_longest(*(groups[name] for name in sorted(groups)))
-    return [screen for turn in turns for screen in turn if screen is not None][:limit]
+        key = int(screen.screen_id[:15], 16)  # a short number: there may be millions
+        if key in seen:
+            continue
+        seen.add(key)
+        group = groups[screen.app or screen.shard]
+        group[screen.screen_id] = screen
+        if len(group) > 2 * limit:
+            groups[screen.app or screen.shard] = _first(group, limit)
+    ordered = [_first(groups[name], limit).values() for name in sorted(groups)]
+    turns = zip_longest(*ordered)
+    return [s for turn in turns for s in turn if s is not None][:limit], len(seen)
+
+
+def _first(group: Mapping[str, ScreenRow], limit: int) -> dict[str, ScreenRow]:
+    def order(screen: ScreenRow) -> tuple[bool, float]:
+        return screen.query_count == 0, unit_draw(screen.screen_id, "report")
+
+    return {screen.screen_id: screen for screen in sorted(group.values(), key=order)[:limit]}
 
 
 def reject_lines(dataset: Dataset, limit: int) -> list[RejectLine]:

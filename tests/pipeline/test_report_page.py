@@ -147,16 +147,17 @@ def test_the_choice_is_repeatable_and_takes_applications_in_turn(tmp_path: Path)
         for i in range(count)
     ]
     rows = list(make_stored(tmp_path, screens).screens())
-    chosen = choose(rows, 3)
+    chosen, different = choose(rows, 3)
     assert sorted(screen.app or "" for screen in chosen) == ["mucha", "mucha", "poca"]
-    assert choose(reversed(rows), 3) == chosen
+    assert choose(reversed(rows), 3) == (chosen, different)
+    assert different == len(rows)
 
 
 def test_screens_with_questions_come_first(tmp_path: Path) -> None:
     screens = [Stored(f"p{i}", colour=(i, 0, 0)) for i in range(4)]
     screens.append(Stored("preguntada", (Ask("Guardar"),), colour=(99, 0, 0)))
     rows = list(make_stored(tmp_path, screens).screens())
-    assert choose(rows, 1)[0].member == "preguntada.png"
+    assert choose(rows, 1)[0][0].member == "preguntada.png"
 
 
 def test_a_shard_that_is_gone_leaves_a_note_in_place_of_the_picture(tmp_path: Path) -> None:

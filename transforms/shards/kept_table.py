@@ -13,7 +13,7 @@ from schemas.records import ByteRange, Member, Problem
 from transforms.shards.base import ShardIndex
 
 _STATE = b"pantalla.shard_state"
-_ROWS_AT_ONCE = 4096
+_ROWS_AT_ONCE = 512
 _SCHEMA = pa.schema(
     [
         ("name", pa.string()),
