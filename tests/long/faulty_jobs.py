@@ -25,6 +25,7 @@ from fake_studio import TOKEN, FakeState
 from job_fixtures import Shot, job, oracle, png, shots, sidecar, write_shard
 from s3_server import S3Server, set_credentials
 
+from pipeline.clean import clean, leftovers
 from pipeline.config import InputConfig, JobConfig, LabelStudioConfig, LimitsConfig, OutputConfig
 from pipeline.dataset import Dataset, open_dataset
 from pipeline.partition import Partition
@@ -189,10 +190,12 @@ def opened(config: JobConfig) -> Dataset:
 
 
 def check(config: JobConfig, undisturbed: JobConfig) -> None:
-    """The dataset is whole, has no leftovers, and is that of the undisturbed job, row for row."""
+    """The dataset is whole, cleaned or not, and is that of the undisturbed job, row for row."""
     verdict = verify_dataset(opened(config), shards=True)
     assert verdict.whole, verdict.findings[:5]
     assert verdict.leftovers == 0
+    clean(opened(config), lambda _: None)  # half-written files and marks of killed processes
+    assert list(leftovers(opened(config))) == []
     found, expected = rows(opened(config)), rows(opened(undisturbed))
     for table in TABLES:
         assert found[table] == expected[table], f"{table} differs"
