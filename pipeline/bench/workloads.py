@@ -74,7 +74,7 @@ def workload_job(config: JobConfig, workload: Workload, screens: int, folder: Pa
     """
     shard = folder / f"{workload.name}.tar"
     family = load_profile(config.model.profile).probe_screens
-    shard.write_bytes(_tar(islice(_scenes(family), screens), workload))
+    shard.write_bytes(screens_tar(islice(_scenes(family), screens), workload))
     changed = config.model_dump(mode="json", exclude={"input", "label_studio"})
     changed["input"] = {
         "shards": [str(shard)],
@@ -92,7 +92,8 @@ def _scenes(family: ProbeScreens) -> Iterator[Scene]:
         yield from SCENE_MAKERS[family](Extent.FULL, seed)
 
 
-def _tar(scenes: Iterator[Scene], workload: Workload) -> bytes:
+def screens_tar(scenes: Iterator[Scene], workload: Workload) -> bytes:
+    """A WebDataset tar of drawn screens with the questions of a workload beside each."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:
         for number, scene in enumerate(scenes):
