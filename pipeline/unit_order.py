@@ -29,7 +29,7 @@ def keep_order(units: Sequence[Unit], dataset: str, storage: Storage) -> dict[st
         StorageError: if it cannot be read or written.
     """
     while True:
-        known = _known(dataset, storage)
+        known = known_order(dataset, storage)
         new = [unit.unit_id for unit in units if unit.unit_id not in known]
         if not new:
             return known
@@ -39,7 +39,13 @@ def keep_order(units: Sequence[Unit], dataset: str, storage: Storage) -> dict[st
             return known | {unit_id: len(known) + i for i, unit_id in enumerate(new)}
 
 
-def _known(dataset: str, storage: Storage) -> dict[str, int]:
+def known_order(dataset: str, storage: Storage) -> dict[str, int]:
+    """The rank of every unit that a plan wrote down.
+
+    Raises:
+        DatasetError: if a file of the order is none.
+        StorageError: if it cannot be read.
+    """
     known: dict[str, int] = {}
     for file in storage.list(join_uri(dataset, ORDER) + "/"):
         try:

@@ -52,6 +52,11 @@ def _tell(verdict: Verdict, *, shards: bool) -> None:
     typer.echo(f"Rows       {rows or 'none'}")
     if shards:
         typer.echo(f"Shards     {verdict.screens_read:,} screenshots read again")
+    if verdict.waiting:
+        typer.echo(
+            f"Waiting    {verdict.waiting:,} units that a run planned are not committed: "
+            "`pantalla run` does them"
+        )
     if verdict.leftovers:
         typer.echo(
             f"Leftovers  {verdict.leftovers:,} parts that no record names, which nobody reads: "

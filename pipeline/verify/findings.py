@@ -33,6 +33,7 @@ class Verdict:
         rows: rows by table.
         screens_read: screenshots whose bytes were read again from their shards.
         leftovers: parts that no record names; nobody reads them.
+        waiting: units that a run planned and that no record names: not done yet.
         problems: how many findings there were; `findings` are the first of them.
     """
 
@@ -43,6 +44,7 @@ class Verdict:
     rows: dict[str, int] = field(default_factory=dict)
     screens_read: int = 0
     leftovers: int = 0
+    waiting: int = 0
     problems: int = 0
     findings: list[Finding] = field(default_factory=list)
 

@@ -11,6 +11,7 @@ from pipeline.dataset import Dataset
 from pipeline.rows import screen_rows
 from pipeline.verify.findings import Verdict
 from pipeline.verify.ids import Unique
+from pipeline.verify.missing import check_missing, reported_units
 from pipeline.verify.parts import checked_part
 from pipeline.verify.records import checked_head, checked_records
 from pipeline.verify.reviews import check_reviews
@@ -35,7 +36,7 @@ def verify_dataset(dataset: Dataset, *, shards: bool = False, told: Told | None 
     Raises:
         StorageError: if the store cannot even be listed.
     """
-    verdict = Verdict(dataset.uri)
+    verdict, reported = Verdict(dataset.uri), reported_units(dataset)
     head = checked_head(dataset.storage, dataset.uri, verdict)
     records = checked_records(dataset.storage, dataset.uri, head, verdict)
     samples, members = Unique(), Unique()
@@ -51,6 +52,7 @@ def verify_dataset(dataset: Dataset, *, shards: bool = False, told: Told | None 
             told(number + 1, len(records))
     _tell_doubled(samples, "sample", verdict)
     _tell_doubled(members, "shard member", verdict)
+    check_missing(dataset, {record.unit_id for record in records}, reported, verdict)
     check_reviews(dataset, verdict)
     named = {part.path for record in records for part in record.parts}
     verdict.leftovers = sum(1 for _ in unnamed_parts(dataset, named))

@@ -171,6 +171,14 @@ def doubled_unit(root: Path) -> None:
     (root / "_commits" / "copia.json").write_text(json.dumps({**record, "unit_id": "copia"}))
 
 
+def lost_record(root: Path) -> None:
+    records(root)[0].unlink()
+
+
+def broken_order(root: Path) -> None:
+    next((root / "_order").iterdir()).write_text("[]")
+
+
 def part_of_no_table(root: Path) -> None:
     edit_record(records(root)[0], lambda r: r["parts"].pop())
 
@@ -226,6 +234,8 @@ def other_types(root: Path) -> None:
         (renamed_record, "record", "is the record of unit"),
         (other_settings, "record", "other settings than the head"),
         (doubled_unit, "doubled", "commit records name the same part"),
+        (lost_record, "lost", "2 units have a record that can be read, 3 had one"),
+        (broken_order, "order", "not a list of units"),
         (part_of_no_table, "record", "names parts of annotations, screens"),
         (other_ingredients, "head", "fingerprint is not that of the ingredients"),
         (broken_head, "head", "not the head file"),
@@ -332,6 +342,18 @@ def test_leftovers_are_counted_and_do_no_harm(
     assert ended.value.code == 0
     assert "Leftovers  1 parts" in said
     assert "Verdict    whole" in said
+
+
+def test_units_that_no_run_has_come_to_are_told_and_are_no_problem(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (root / "report.json").unlink()  # as after a kill: the parts of that unit are leftovers
+    lost_record(root)
+    with pytest.raises(SystemExit) as ended:
+        main(["verify", str(root)])
+    said = capsys.readouterr().out
+    assert ended.value.code == 0
+    assert "Waiting    1 units" in said
 
 
 def test_the_command_says_what_is_wrong(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
