@@ -45,6 +45,7 @@ class Worker:
         kind: a job that writes, or a cleaner that removes.
         started: when the process began, by its own machine: tells it from a later one of its pid.
         renewed: seconds since the epoch.
+        part: `i/n` of a job that does a part; empty for the whole.
     """
 
     kind: Literal["job", "clean"]
@@ -52,6 +53,7 @@ class Worker:
     pid: int
     started: float
     renewed: float
+    part: str = ""
 
     def __str__(self) -> str:
         ago = max(0, round(time.time() - self.renewed))
@@ -81,11 +83,17 @@ class Place(Protocol):
 
 
 @contextmanager
-def at_work(place: Place, kind: Literal["job", "clean"]) -> Iterator[None]:
+def at_work(place: Place, kind: Literal["job", "clean"], part: str = "") -> Iterator[None]:
     """Say within the block that this process is at work on a dataset.
 
     The file is written first and the others are looked at then, by both kinds: of two that begin
-    at the same time at least one sees the other, and gives way.
+    at the same time at least one sees the other, and gives way. Of a job that does the same part,
+    started twice perhaps by mistake, a job only warns: nothing is doubled but the work.
+
+    Args:
+        place: the dataset.
+        kind: what this process does.
+        part: `i/n` where it does a part.
 
     Raises:
         DatasetError: if a cleaner is at work, or for a cleaner if anyone else is.
@@ -96,14 +104,14 @@ def at_work(place: Place, kind: Literal["job", "clean"]) -> Iterator[None]:
     started = psutil.Process().create_time()
 
     def renew() -> None:
-        mine = Worker(kind, platform.node(), os.getpid(), started, time.time())
+        mine = Worker(kind, platform.node(), os.getpid(), started, time.time(), part)
         storage.write_atomic(uri, _adapter().dump_json(mine))
 
     renew()
     ended = threading.Event()
     thread = threading.Thread(target=_keep, args=(renew, ended), name="at-work", daemon=True)
     try:
-        _give_way(place, kind, uri)
+        _give_way(place, kind, part, uri)
         thread.start()
         yield
     finally:
@@ -127,7 +135,7 @@ def workers(place: Place) -> dict[str, Worker | None]:
     return found
 
 
-def _give_way(place: Place, kind: str, mine: str) -> None:
+def _give_way(place: Place, kind: str, part: str, mine: str) -> None:
     for uri, worker in workers(place).items():
         if uri == mine or worker is None or not worker.alive:
             continue
@@ -135,6 +143,12 @@ def _give_way(place: Place, kind: str, mine: str) -> None:
             raise DatasetError(
                 f"{place.uri}: a {worker} is at work on this dataset; wait for its end"
             )
+        if worker.part == part:
+            log.warning(
+                "%s: a %s does the same as this one. Each unit is kept once, but what both have in "
+                "work is computed twice; `--partition` or `--workers` shares the work",
+                place.uri, worker,
+            )  # fmt: skip
 
 
 def _keep(renew: Callable[[], None], ended: threading.Event) -> None:

@@ -119,7 +119,8 @@ def run_job(
             give_memory_back()
             ready = _prepare(config, engine_factory, partition, new_version=new_version)
         config = ready.config
-        with at_work(ready.settings.writer, "job"), _heartbeat(config, ready, watch) as beat:
+        part = "" if partition is None else str(partition)
+        with at_work(ready.settings.writer, "job", part), _heartbeat(config, ready, watch) as beat:
             if workers is None:
                 _annotate(ready, config, beam_arguments, beat)
             else:

@@ -83,6 +83,17 @@ def test_a_job_waits_for_a_cleaner_and_not_for_another_job(dataset: Dataset) -> 
     assert workers(dataset) == {}
 
 
+def test_a_job_that_does_the_same_as_another_says_so(
+    dataset: Dataset, caplog: pytest.LogCaptureFixture
+) -> None:
+    with at_work(dataset, "job"), at_work(dataset, "job", "1/2"), at_work(dataset, "job", "2/2"):
+        assert not caplog.records  # one that shares the work with its workers
+        with at_work(dataset, "job", "2/2"):
+            (record,) = caplog.records
+    assert f"job of process {os.getpid()}" in record.getMessage()
+    assert "computed twice" in record.getMessage()
+
+
 def test_a_dead_process_stands_in_nobody_s_way(dataset: Dataset) -> None:
     here = Worker("job", os.uname().nodename, os.getpid(), 0.0, time.time())
     assert not here.alive  # the pid is that of another process now
