@@ -24,9 +24,11 @@ def content_id(value: Json, length: int = 32) -> str:
     """A hex id of `length` digits (4 bits each) for a JSON value.
 
     32 digits are 128 bits: among 10^9 ids the chance of one collision is about 10^-21
-    (birthday bound n^2 / 2^129).
+    (birthday bound n^2 / 2^129). Text that is not Unicode, as of a file name that is not UTF-8, has
+    an id too.
     """
-    return hashlib.sha256(canonical_json(value).encode()).hexdigest()[:length]
+    data = canonical_json(value).encode("utf-8", "surrogatepass")
+    return hashlib.sha256(data).hexdigest()[:length]
 
 
 def unit_draw(identifier: str, purpose: str) -> float:

@@ -81,6 +81,17 @@ def test_a_shard_whose_name_is_not_utf8_is_refused_by_name(tmp_path: Path) -> No
         run_job(job(tmp_path, tmp_path / "*.tar"))
 
 
+def test_a_file_whose_name_is_not_utf8_costs_only_itself(tmp_path: Path) -> None:
+    folder = tmp_path / "capturas"
+    folder.mkdir()
+    for name in (b"a.png", b"a\xf1o.png"):
+        Path(os.fsdecode(os.fsencode(folder) + b"/" + name)).write_bytes(png(shots(1)[0]))
+    counts = run_job(
+        job(tmp_path, folder), engine_factory=scripted(oracle([]))
+    ).report.figures.counts
+    assert (counts.members, counts.screens) == (2, 1)
+
+
 def test_links_to_themselves_are_passed_over(tmp_path: Path) -> None:
     folder = tmp_path / "capturas"
     folder.mkdir()

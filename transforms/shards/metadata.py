@@ -124,7 +124,10 @@ def _csv_records(name: str, file: BinaryIO) -> Records:
             size, flags = lines.taken()
             place = ByteRange(name, offset, size)
             offset += size
-            if cells:
+            if any(cells[len(header) :]):
+                detail = f"{len(cells)} cells under {len(header)} names; quote text with a comma"
+                yield BadRecord(number, detail)
+            elif cells:
                 image = cells[column] if column < len(cells) else None
                 yield _record(name, number, image, place, flags=flags)
     except csv.Error as error:

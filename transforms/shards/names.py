@@ -16,7 +16,13 @@ IMAGE_SUFFIXES = frozenset(
     }
 )
 SIDECAR_SUFFIX = ".json"
-TAR_SUFFIXES = (".tar", ".tar.gz", ".tgz", ".tar.zst", ".tar.zstd", ".tzst")
+_REFUSED_TAR_SUFFIXES = (".tar.bz2", ".tbz2", ".tbz", ".tar.xz", ".txz")
+"""Taken for shards so that they are refused by name, and not passed over."""
+
+TAR_SUFFIXES = (
+    *(".tar", ".tar.gz", ".tgz", ".tar.zst", ".tar.zstd", ".tzst"),
+    *_REFUSED_TAR_SUFFIXES,
+)
 PARQUET_SUFFIXES = (".parquet", ".pq")
 ZIP_SUFFIX = ".zip"
 DEFAULTS_NAME = "shard.toml"

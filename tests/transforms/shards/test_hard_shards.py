@@ -3,9 +3,11 @@
 What a later stage does with them (duplicates across shards, exit codes) is tested with that stage.
 """
 
+import bz2
 import gzip
 import io
 import json
+import lzma
 import tarfile
 import unicodedata
 from pathlib import Path
@@ -130,6 +132,20 @@ def test_b064_compression_is_told_by_the_first_bytes(tmp_path: Path) -> None:
     (problem,) = index_shard(only_shard(path)).problems
     assert problem.reason is RejectReason.SHARD_UNREADABLE
     assert "bzip2" in problem.detail
+
+
+def test_tars_packed_otherwise_are_refused_by_name_and_never_passed_over(tmp_path: Path) -> None:
+    plain = tar_bytes([("a.png", A)])
+    packed = {"a.tar.bz2": bz2.compress(plain), "b.TXZ": lzma.compress(plain)}
+    for name, data in packed.items():
+        write(tmp_path / name, data)
+    write(tmp_path / "c.tar", plain)
+    for pattern in (str(tmp_path), f"{tmp_path}/*"):
+        shards = [shard.uri for shard in list_shards([pattern])]
+        assert [uri.rpartition("/")[2] for uri in shards] == [*packed, "c.tar"]
+        assert [problems(uri) for uri in shards[:2]] == [
+            [(None, RejectReason.SHARD_UNREADABLE)]
+        ] * 2
 
 
 def test_b066_an_empty_shard_says_so(tmp_path: Path) -> None:

@@ -124,6 +124,21 @@ def test_a_table_that_names_no_image_costs_only_itself(
     assert [s.data for s in screens(str(root))] == [A, B, C]
 
 
+def test_a_row_with_a_comma_too_many_is_refused_rather_than_cut(tmp_path: Path) -> None:
+    root = folder(tmp_path / "f")
+    lines = ["file_name,instruction", "a.png,Guardar, por favor", "es/b.png,Abrir,", "es/c.png"]
+    write(root / "metadata.csv", "\n".join(lines).encode())
+    (problem,) = index_shard(only_shard(str(root))).problems
+    assert problem.reason is RejectReason.SIDECAR_INVALID
+    assert problem.detail.startswith("row 1: 3 cells under 2 names")
+    first, second, third = screens(str(root))
+    assert first.sidecar is None
+    assert [json.loads(s.sidecar or b"").get("instruction") for s in (second, third)] == [
+        "Abrir",
+        None,
+    ]
+
+
 def test_a_table_in_another_encoding_is_read_and_said(tmp_path: Path) -> None:
     root = folder(tmp_path / "f")
     rows = [{"file_name": "a.png", "app": "Peña"}, {"file_name": "es/b.png", "app": "Sol"}]
