@@ -16,7 +16,7 @@ from schemas.ids import sha256_hex
 _SUFFIX = " · imágenes"
 _MAX_TITLE = 50
 _CONFIG = '<View><Image name="image" value="$image"/></View>'
-_DESCRIPTION = "Guarda las imágenes del proyecto de revisión. No tiene tareas; no lo borre."
+_DESCRIPTION = "Guarda las imágenes del proyecto de revisión. No tiene tareas; no debe borrarse."
 _OWNER = re.compile(r"del proyecto de revisión (?P<project_id>\d+)\.")
 # The server puts eight hex digits of its own before the name that was sent.
 _STORED_NAME = re.compile(r"^[0-9a-f]{8}-(?P<key>[\w-]+)\.[a-z]+$")

@@ -127,6 +127,14 @@ def controls_of(config: str) -> dict[str, frozenset[str]]:
         return {}
 
 
+def reads_the_same(config: str) -> bool:
+    """Whether answers given in a config found on a server read as those given in ours."""
+    try:
+        return _controls(config) == config_controls()
+    except ET.ParseError:
+        return False
+
+
 def _controls(config: str) -> dict[str, Control]:
     controls = {}
     for tag in ET.fromstring(config).iter():  # noqa: S314 - ours, or checked by the server

@@ -1,7 +1,8 @@
 """The review project on a server: found or made, and compared with what it should be.
 
 What a person changed there is named. What is ours is put back where that loses nobody's work: an
-edited guide stays, and an interface that would orphan answers is refused.
+edited guide stays, and an interface that would orphan answers is refused, unless the one that is
+there reads the same.
 """
 
 from __future__ import annotations
@@ -19,9 +20,14 @@ from label_studio.assets import (
     review_project_of,
 )
 from label_studio.client import StudioClient
-from label_studio.failures import RequestGoneError, explained
+from label_studio.failures import RequestGoneError, RequestRefusedError, explained
 from label_studio.guide import guide_html, is_untouched
-from label_studio.interface import build_config, controls_of, is_untouched_config
+from label_studio.interface import (
+    build_config,
+    controls_of,
+    is_untouched_config,
+    reads_the_same,
+)
 from label_studio.tasks import MODEL_VERSION
 from label_studio.view import ensure_view
 from label_studio.words import Variant
@@ -158,6 +164,12 @@ class _Check:
             with explained("checking the interface against the answers on the server"):
                 self.client.sdk.projects.validate_label_config(self.project_id, label_config=config)
         except LabelStudioError as error:
+            if isinstance(error, RequestRefusedError) and reads_the_same(found):
+                self.notes.append(
+                    "the interface on the server has other texts or another look and was left so: "
+                    f"{error}"
+                )
+                return
             raise LabelStudioError(
                 f"{error}. The interface on the server is another ({_difference(found, config)}) "
                 "and was left as it is. Give label_studio.project a new title to go on in a "

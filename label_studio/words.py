@@ -22,6 +22,7 @@ class Variant(StrEnum):
 
 _USTED = {
     "usted_dice": "Usted dice",
+    "añadir": "Añadir",
     "le_pide": "le pide",
     "arrastre": "arrastre",
     "arrástrelo": "arrástrelo",
@@ -51,6 +52,7 @@ _USTED = {
 }
 _VOS = {
     "usted_dice": "Vos decís",
+    "añadir": "Agregar",
     "le_pide": "te pide",
     "arrastre": "arrastrá",
     "arrástrelo": "arrastralo",
@@ -80,6 +82,7 @@ _VOS = {
 }
 _TU = {
     "usted_dice": "Tú dices",
+    "añadir": "Añadir",
     "le_pide": "te pide",
     "arrastre": "arrastra",
     "arrástrelo": "arrástralo",
@@ -111,7 +114,12 @@ WORDS: Mapping[Variant, Mapping[str, str]] = MappingProxyType(
     {
         Variant.NEUTRAL: _USTED,
         Variant.ARGENTINA: _VOS,
-        Variant.MEXICO: {**_USTED, "ratón": "mouse", "tecla_intro": "Enter"},
+        Variant.MEXICO: {
+            **_USTED,
+            "añadir": "Agregar",
+            "ratón": "mouse",
+            "tecla_intro": "Enter",
+        },
         Variant.SPAIN: _TU,
     }
 )

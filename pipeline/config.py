@@ -12,6 +12,7 @@ from schemas.geometry import FrameKind
 from transforms.storage import S3Access, S3Address
 
 _Text = Annotated[str, Field(min_length=1)]
+_Url = Annotated[str, Field(pattern="^https?://.")]
 
 
 class _Section(BaseModel):
@@ -190,7 +191,7 @@ class LabelStudioConfig(_Section):
     """Where people review. Without `url` nothing is pushed and nothing is pending.
 
     Attributes:
-        url: base address of the server.
+        url: base address of the server, http or https.
         project: title of the project, found or made.
         token_env: name of the environment variable that holds the API token.
         push: whether `run` pushes at its end; `pantalla push` does it at any time.
@@ -210,7 +211,7 @@ class LabelStudioConfig(_Section):
             anybody sees the screen, and a screen that does not say what to hide is not pushed.
     """
 
-    url: str | None = None
+    url: _Url | None = None
     project: Annotated[str, Field(min_length=3, max_length=50)] = "Pantalla: revisión"
     token_env: str = "LABEL_STUDIO_API_KEY"  # noqa: S105 - the name of a variable, not a secret
     push: bool = True

@@ -113,7 +113,7 @@ def _note(report: PushReport, studio: LabelStudioConfig) -> str:
         parts.append(f"{report.repaired} tasks had lost their prediction and got it again")
     if report.duplicates:
         some = ", ".join(sample_id[:12] for sample_id in report.duplicates[:3])
-        parts.append(f"{len(report.duplicates)} samples have more than one task ({some})")
+        parts.append(f"samples with more than one task: {len(report.duplicates)} ({some})")
     reasons = Counter(failure.reason for failure in report.failed)
     parts += [f"{count} not pushed: {reason}" for reason, count in sorted(reasons.items())]
     if report.failed:

@@ -59,7 +59,7 @@ def gold_lines(made: Gold) -> list[str]:
 
 def _agreement_lines(found: Agreement) -> list[str]:
     if not found.pairs:
-        return [_line("Agreement", "no sample has two reviews (`maximum_annotations` is 1)")]
+        return [_line("Agreement", "no sample has two reviews (see label_studio.overlap_share)")]
     kappa = "not defined" if found.kappa is None else f"{found.kappa:.2f}"
     share = 0.0 if found.verdict_share is None else found.verdict_share
     lines = [

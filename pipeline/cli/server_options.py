@@ -64,7 +64,7 @@ def open_named(
     return open_dataset(
         dataset or job.output.dataset,
         endpoint or job.output.s3_endpoint,
-        input_endpoint or job.input.s3_endpoint,
+        input_endpoint or job.input.s3,
     )
 
 
@@ -88,5 +88,6 @@ def studio_settings(
         return LabelStudioConfig.model_validate(settings)
     except ValidationError as error:
         first = error.errors()[0]
-        name = ".".join(map(str, first["loc"]))
-        raise ConfigError(f"label_studio.{name} = {first['input']!r}: {first['msg']}") from None
+        name = ".".join(["label_studio", *map(str, first["loc"])])
+        given_text = f" = {first['input']!r}" if first["loc"] else ""
+        raise ConfigError(f"{name}{given_text}: {first['msg']}") from None

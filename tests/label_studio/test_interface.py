@@ -127,10 +127,10 @@ def test_the_guide_explains_every_verdict_and_the_english_words(variant: Variant
 @pytest.mark.parametrize(
     ("variant", "said", "unsaid"),
     [
-        (Variant.NEUTRAL, "Usted dice", ("Vos", "Tú", "mouse")),
-        (Variant.ARGENTINA, "Vos decís", ("Usted", "Tú", " elija ", "ratón")),
-        (Variant.MEXICO, "Usted dice", ("Vos", "Tú", "ratón")),
-        (Variant.SPAIN, "Tú dices", ("Usted", "Vos", " elija ", "mouse")),
+        (Variant.NEUTRAL, "Usted dice", ("Vos", "Tú", "mouse", "Agregar")),
+        (Variant.ARGENTINA, "Vos decís", ("Usted", "Tú", " elija ", "ratón", "Añadir")),
+        (Variant.MEXICO, "Usted dice", ("Vos", "Tú", "ratón", "Añadir")),
+        (Variant.SPAIN, "Tú dices", ("Usted", "Vos", " elija ", "mouse", "Agregar")),
     ],
 )
 def test_each_guide_keeps_to_its_own_register(

@@ -248,3 +248,16 @@ def test_a_changed_interface_is_validated_before_it_is_sent(fake: Fake, tmp_path
     assert state.projects[1]["label_config"] == "<View/>"
     push_samples(many(1), image_of, server, lock_dir=tmp_path)
     assert 'alias="correct"' in state.projects[1]["label_config"]
+
+
+def test_older_texts_stay_where_the_server_refuses_ours(fake: Fake, tmp_path: Path) -> None:
+    server, state = fake
+    push_samples(many(1), image_of, server, lock_dir=tmp_path)
+    older = state.projects[1]["label_config"].replace("Corregida", "Cambiada")
+    state.projects[1]["label_config"] = older
+    refusal = [(400, {"validation_errors": ["zzz exists in annotations"]})]
+    state.fail["POST /api/projects/1/validate/"] = refusal
+    report = push_samples(many(2), image_of, server, lock_dir=tmp_path)
+    assert report.added == 1, "an answer that is not ours must not stop the queue"
+    assert "zzz exists" in report.notes[0]
+    assert state.projects[1]["label_config"] == older

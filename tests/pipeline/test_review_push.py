@@ -318,6 +318,8 @@ def test_a_bad_option_is_named(
 ) -> None:
     assert command(["push", dataset.uri, "--url", server[0], "--project", "ab"]) == 2
     assert "label_studio.project = 'ab'" in capsys.readouterr().err
+    assert command(["push", dataset.uri, "--url", "127.0.0.1:8080"]) == 2
+    assert "label_studio.url = '127.0.0.1:8080'" in capsys.readouterr().err
 
 
 def test_nothing_secret_is_printed_when_the_login_fails(
