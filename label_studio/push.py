@@ -163,10 +163,7 @@ def _run(
     rejected = len(pushing.failed)
     progress(len(before))
     missing = [sample for sample in wanted if sample.sample_id not in before]
-    sent, waiting = within_budget(missing, plan.budget, project.open_tasks)
-    for batch in batches(sent):
-        pushing.add(batch)
-        progress(len(batch))
+    sent, waiting = _send(pushing, missing, plan.budget, project.open_tasks, progress)
     there = [sample for sample in wanted if sample.sample_id in before]
     pushing.tend(there)
     if sent:
@@ -187,6 +184,30 @@ def _run(
         duplicates=tuple(sorted(key for key, refs in pushing.refs.items() if len(refs) > 1)),
         notes=project.notes,
     )
+
+
+def _send(
+    pushing: Pushing,
+    missing: Sequence[ReviewSample],
+    budget: int | None,
+    open_tasks: int,
+    progress: Progress,
+) -> tuple[list[ReviewSample], list[ReviewSample]]:
+    """Send what the budget has room for; gives what was tried, and what waits.
+
+    The place of a sample that cannot become a task goes to the next one: else a few lost pictures
+    at the head of the queue would take all places, at every push.
+    """
+    sent: list[ReviewSample] = []
+    turn, waiting = within_budget(missing, budget, open_tasks)
+    while turn:
+        for batch in batches(turn):
+            pushing.add(batch)
+            progress(len(batch))
+        sent += turn
+        free = pushing.hopeless(turn)
+        turn, waiting = waiting[:free], waiting[free:]
+    return sent, waiting
 
 
 def within_budget(

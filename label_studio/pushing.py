@@ -226,6 +226,11 @@ class Pushing:
     def _fail(self, sample_ids: Iterable[str], reason: str, detail: str) -> None:
         self.failed.extend(PushFailure(sample_id, reason, detail) for sample_id in sample_ids)
 
+    def hopeless(self, samples: Iterable[ReviewSample]) -> int:
+        """How many of these cannot become a task: their picture or the server refuses."""
+        lost = {fail.sample_id for fail in self.failed if fail.reason != "pending"}
+        return len({sample.sample_id for sample in samples} & lost - self.refs.keys())
+
     def final_failures(self, wanted: Sequence[ReviewSample]) -> list[PushFailure]:
         """Failures that the last look confirms, and samples that it finds without a prediction."""
         kept = [fail for fail in self.failed if fail.sample_id not in self.refs]

@@ -49,6 +49,14 @@ def test_a_smaller_budget_than_what_is_open_sends_nothing_and_removes_nothing(
     assert len(state.tasks) == 4
 
 
+def test_what_cannot_be_pushed_takes_no_place_of_the_budget(fake: Fake, tmp_path: Path) -> None:
+    server, state = fake
+    state.poison = {"muestra-000", "muestra-001", "muestra-002"}
+    report = push_samples(many(6), image_of, server, plan=PushPlan(budget=2), lock_dir=tmp_path)
+    assert (report.added, report.waiting, len(report.failed)) == (2, 1, 3)
+    assert sample_ids(state) == ["muestra-003", "muestra-004"]
+
+
 def test_a_drawn_share_waits_for_two_answers(fake: Fake, tmp_path: Path) -> None:
     server, state = fake
     plan = PushPlan(overlap=Overlap(0.3, 2))
