@@ -6,10 +6,14 @@ import os
 import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
+from pipeline.announce import is_listened_to
+from pipeline.attend import end_worker_if_stuck
 from pipeline.memory import peak_memory_bytes
 from pipeline.settings import WorkerSettings
 from pipeline.stopping import abandon_requested, stop_requested
+from pipeline.turns import Records, in_turn
 from schemas.commits import CommitRecord, WorkerStats
 from schemas.records import Lot, Unit
 from transforms.ask import compose
@@ -25,6 +29,21 @@ from transforms.work import JudgedUnit
 
 
 def annotate_lot(lot: Lot, settings: WorkerSettings) -> Iterator[CommitRecord]:
+    """Annotate and commit a lot when it is its turn on the process's engine; see `annotate_here`.
+
+    May be called from any thread. Far from the job's own process nobody else sees an engine that is
+    stuck: this does, and ends the process.
+    """
+    far = partial(end_worker_if_stuck, settings.start_seconds)
+    watch = _nothing if is_listened_to() else far
+    yield from in_turn(partial(annotate_here, lot, settings), watch)
+
+
+def _nothing() -> None:
+    """The job's own process has its own watch."""
+
+
+def annotate_here(lot: Lot, settings: WorkerSettings) -> Records:
     """Annotate and commit the units of a lot; yields a record as each unit becomes real.
 
     Reading, decoding and composing run ahead in threads; this thread owns the engine and writes.
@@ -36,7 +55,7 @@ def annotate_lot(lot: Lot, settings: WorkerSettings) -> Iterator[CommitRecord]:
     """
     if stop_requested():
         return  # before minutes go into an engine that nobody waits for
-    held = hold_engine(settings.engine_factory)
+    held = hold_engine(settings.engine_factory, settings.run_id)
     writer = settings.writer
     with ThreadPoolExecutor(settings.decode_threads, "pantalla-decode") as pool:
         units = pending_units(lot.units, writer)

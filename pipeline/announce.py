@@ -23,6 +23,11 @@ def announce(record: CommitRecord) -> CommitRecord:
     return record
 
 
+def is_listened_to() -> bool:
+    """Whether this is the job's own process, and not one that a runner started elsewhere."""
+    return bool(_listeners)
+
+
 @contextmanager
 def listening(listener: Callable[[CommitRecord], None]) -> Iterator[None]:
     """Call `listener` for every commit of this process within the block.

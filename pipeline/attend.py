@@ -89,16 +89,38 @@ def _is_over() -> bool:
     return stop_requested() and abandon_requested()
 
 
-def _check_engine(thread: threading.Thread, start_seconds: float) -> None:
+def end_worker_if_stuck(start_seconds: float) -> None:
+    """On a worker of a cluster: end the process when its engine is stuck.
+
+    Nothing else frees the device. The runner starts another process, and gives it the lot again.
+    """
+    why = _stuck(start_seconds)
+    if why is not None:
+        log.error("%s; this worker process ends", why)
+        _remember()
+        kill(engine_processes())
+        os._exit(3)
+
+
+def _stuck(start_seconds: float) -> str | None:
     engine = held_engine()
     starting = start_lasts()
-    why = engine.overdue() if isinstance(engine, SupervisedEngine) else None
     if starting is not None and starting > start_seconds:
-        why = f"the engine has not started within {starting:.0f} s (engine.start_seconds)"
-    if why is None or not thread.is_alive():
-        return
+        return f"the engine has not started within {starting:.0f} s (engine.start_seconds)"
+    return engine.overdue() if isinstance(engine, SupervisedEngine) else None
+
+
+def _remember() -> None:
+    engine = held_engine()
     if isinstance(engine, SupervisedEngine):
         engine.remember()
+
+
+def _check_engine(thread: threading.Thread, start_seconds: float) -> None:
+    why = _stuck(start_seconds)
+    if why is None or not thread.is_alive():
+        return
+    _remember()
     _leave_behind(thread)
     raise EngineError(
         f"{why}. The process ends, since nothing else stops it; what is committed stays, run it "

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
+from importlib.util import find_spec
 
 from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
 
@@ -21,8 +23,9 @@ def beam_options(arguments: Sequence[str]) -> PipelineOptions:
     flags = list(arguments)
     if not any(flag.split("=")[0] == "--runner" for flag in flags):
         flags.insert(0, RUNNER)
+    if _is_dask(flags):
+        flags += _dask_defaults(flags)
     options = PipelineOptions(flags)
-    _register_runner_options(options)
     known = options.get_all_options().keys()
     unknown = sorted(options.get_all_options(retain_unknown_options=True).keys() - known)
     stray = [flag for flag in flags if flag.startswith("-") and not flag.startswith("--")]
@@ -32,9 +35,26 @@ def beam_options(arguments: Sequence[str]) -> PipelineOptions:
     return options
 
 
-def _register_runner_options(options: PipelineOptions) -> None:
-    """Dask's options exist only once its module was imported."""
-    if "dask" in str(options.view_as(StandardOptions).runner).lower():
-        from apache_beam.runners.dask import dask_runner
+def _is_dask(flags: Sequence[str]) -> bool:
+    """Whether the runner is Dask's, whose options exist only once its module was imported.
 
-        dask_runner.DaskOptions  # noqa: B018 - importing it registers it
+    Raises:
+        ConfigError: if it is, and Dask is not installed.
+    """
+    runner = str(PipelineOptions(list(flags)).view_as(StandardOptions).runner)
+    if "dask" not in runner.lower():
+        return False
+    if find_spec("distributed") is None:
+        raise ConfigError(
+            "Dask is not installed here: install `apache-beam[dask]` at the version of apache-beam "
+            "that is installed, here and where the workers run"
+        )
+    import_module("apache_beam.runners.dask.dask_runner")
+    return True
+
+
+def _dask_defaults(flags: Sequence[str]) -> list[str]:
+    """One lot a task, where nothing else is said: Beam's own default gives one worker 128 lots."""
+    names = {flag.split("=")[0] for flag in flags}
+    said = {"--dask_npartitions", "--dask_partition_size"}
+    return [] if names & said else ["--dask_partition_size=1"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -17,6 +18,7 @@ from pipeline.config import JobConfig, LimitsConfig
 from pipeline.copies import with_copies
 from pipeline.dataset import Dataset, open_root
 from pipeline.exits import exit_status
+from pipeline.follow import Follower
 from pipeline.heartbeat import Heartbeat, Phase, heartbeat_uri
 from pipeline.memory import give_memory_back
 from pipeline.observer import Observer
@@ -29,11 +31,11 @@ from pipeline.report.write import Report, write_report
 from pipeline.review_samples import REVIEWED
 from pipeline.settings import WorkerSettings, worker_settings
 from pipeline.stopping import interruptible, stop_signal, stoppable
+from pipeline.turns import release_in_turn
 from pipeline.versions import root_for_run
 from schemas.commits import CommitRecord
 from schemas.errors import LabelStudioError, StoppedError
 from transforms.engines.base import EngineFactory
-from transforms.engines.holder import release_engine
 from transforms.profiles.load import load_profile
 from transforms.storage import normalize_uri
 
@@ -249,12 +251,17 @@ def _annotate(
         log.warning("%s", notice)
     beat.status("Starting the engine")
 
+    units = {unit.unit_id for unit in plan.units}
+    follower = Follower(ready.settings.writer, done, units, beat.advance)
+    # Flags may choose a runner whose workers are elsewhere; the default one is heard at once.
+    follow = follower.every(config.run.heartbeat_seconds) if beam_arguments else nullcontext()
+
     def work() -> None:
         try:
-            with listening(beat.advance):
+            with listening(follower.tell), follow:
                 launch(lots, ready.settings, beam_arguments)
         finally:
-            release_engine()
+            release_in_turn()
 
     try:
         attend(work, config.engine.start_seconds)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import uuid
+from dataclasses import dataclass, field
 from functools import partial
 
 from pipeline.config import JobConfig
@@ -55,6 +56,8 @@ class WorkerSettings:
 
     Attributes:
         ingredients: what the fingerprint is made of.
+        start_seconds: longest start of an engine.
+        run_id: of this run alone; a process that outlives it does not keep its engine for the next.
     """
 
     engine_factory: EngineFactory
@@ -66,6 +69,8 @@ class WorkerSettings:
     ingredients: Ingredients
     decode_threads: int = DECODE_THREADS
     prefetch_screens: int = PREFETCH_SCREENS
+    start_seconds: float = field(default_factory=lambda: EngineLimits().start_seconds)
+    run_id: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     def row_settings(self, info: EngineInfo) -> RowSettings:
         """What every annotation row says of the model and of the engine that is running."""
@@ -113,6 +118,7 @@ def worker_settings(
         judge=JudgeSettings(model.frame, _route_settings(config)),
         model=model,
         ingredients=ingredients,
+        start_seconds=config.engine.start_seconds,
     )
 
 

@@ -11,19 +11,19 @@ import logging
 import os
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pipeline.follow import fresh_records
 from pipeline.heartbeat import Heartbeat, heartbeat_uri
 from pipeline.partition import Partition
 from pipeline.plan import Plan
 from pipeline.stopping import abandon_requested, stop_requested, stop_signal
-from schemas.commits import CommitRecord, commit_from_json
 from schemas.errors import ConfigError, EngineError, PantallaError, StorageError
-from transforms.commit import COMMITS, DatasetWriter
+from transforms.commit import DatasetWriter
 from transforms.engines.sentinel import guard
-from transforms.storage import Storage, join_uri, storage_for
+from transforms.storage import Storage, storage_for
 
 log = logging.getLogger(__name__)
 
@@ -172,17 +172,11 @@ class Crew:
         if not at_once and time.monotonic() - self._looked < self._every:
             return
         with contextlib.suppress(StorageError):
-            for record in self._fresh():
+            for record in fresh_records(self._dataset, frozenset(self._seen)):
                 self._seen.add(record.unit_id)
                 beat.advance(record)
         self._listen()
         self._looked = time.monotonic()
-
-    def _fresh(self) -> Iterator[CommitRecord]:
-        storage = self._storage
-        for found in storage.list(join_uri(self._dataset.uri, COMMITS) + "/"):
-            if found.uri.rpartition("/")[2].removesuffix(".json") not in self._seen:
-                yield commit_from_json(storage.read(found.uri), found.uri)
 
     def _listen(self) -> None:
         """A worker whose heartbeat stands still is frozen: nothing in it can act any more."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from pipeline.annotate import annotate_lot
+from pipeline.annotate import annotate_here
 from pipeline.claim import claim_plan
 from pipeline.config import JobConfig
 from pipeline.copies import with_copies
@@ -111,7 +111,7 @@ def job_round(engine: Engine, config: JobConfig) -> Round:
     plan = with_copies(plan, config, settings)
     try:
         lots = plan.lots(frozenset(), config.input.lot_units)
-        records = [record for lot in lots for record in annotate_lot(lot, settings)]
+        records = [record for lot in lots for record in annotate_here(lot, settings)]
     finally:
         release_engine()
     return Round(

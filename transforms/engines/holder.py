@@ -17,12 +17,14 @@ class HeldEngine:
 
     Attributes:
         start_seconds: time the engine took to start; set to 0 once it has been reported.
+        run: the run it was started for.
     """
 
     engine: Engine
     owner: int
     clock: BusyClock
     start_seconds: float
+    run: str = ""
 
 
 _lock = threading.Lock()
@@ -30,8 +32,11 @@ _held: list[HeldEngine] = []
 _starting: list[float] = []
 
 
-def hold_engine(factory: EngineFactory) -> HeldEngine:
-    """The process's engine, started by the first call.
+def hold_engine(factory: EngineFactory, run: str = "") -> HeldEngine:
+    """The process's engine, started by the first call of a run.
+
+    A process on a cluster lives longer than a run, and the next run may have another model: the
+    engine of another run is closed first.
 
     An engine on a GPU takes all its memory, and vLLM aborts the process when two threads use it,
     so a second thread is refused rather than served.
@@ -46,7 +51,9 @@ def hold_engine(factory: EngineFactory) -> HeldEngine:
                     "the engine belongs to another thread of this process; "
                     "run Beam with one worker thread per process (--direct_num_workers=1)"
                 )
-            return _held[0]
+            if _held[0].run == run:
+                return _held[0]
+            _held.pop().engine.close()
         started = time.monotonic()
         _starting.append(started)
         try:
@@ -54,7 +61,7 @@ def hold_engine(factory: EngineFactory) -> HeldEngine:
         finally:
             _starting.clear()
         seconds = time.monotonic() - started
-        _held.append(HeldEngine(engine, threading.get_ident(), BusyClock(), seconds))
+        _held.append(HeldEngine(engine, threading.get_ident(), BusyClock(), seconds, run))
         return _held[0]
 
 
