@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 
+from pipeline.plan import Plan
 from schemas.commits import CommitRecord, commit_from_json
 from schemas.errors import StorageError
 from transforms.commit import COMMITS, DatasetWriter
@@ -31,18 +32,19 @@ class Follower:
     Args:
         dataset: where the records appear.
         done: ids of units that were committed before the run.
-        units: ids of the units of the run.
-        told: called for each of `units`, in one thread at a time.
+        plan: the units of the run.
+        told: called for each of them, in one thread at a time.
     """
 
     def __init__(
         self,
         dataset: DatasetWriter,
         done: Iterable[str],
-        units: AbstractSet[str],
+        plan: Plan,
         told: Callable[[CommitRecord], None],
     ) -> None:
-        self._dataset, self._seen, self._units, self._told = dataset, set(done), units, told
+        self._dataset, self._told = dataset, told
+        self._seen, self._units = set(done), {unit.unit_id for unit in plan.units}
         self._lock = threading.Lock()
 
     def tell(self, record: CommitRecord) -> None:
@@ -63,8 +65,11 @@ class Follower:
                 self.tell(record)
 
     @contextlib.contextmanager
-    def every(self, seconds: float) -> Iterator[None]:
-        """Look every so often within the block, in a thread of its own, and at its end."""
+    def every(self, seconds: float | None) -> Iterator[None]:
+        """Look every so often within the block, in another thread, and at its end; None: never."""
+        if seconds is None:
+            yield
+            return
         ended = threading.Event()
 
         def follow() -> None:

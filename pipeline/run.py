@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -251,14 +250,13 @@ def _annotate(
         log.warning("%s", notice)
     beat.status("Starting the engine")
 
-    units = {unit.unit_id for unit in plan.units}
-    follower = Follower(ready.settings.writer, done, units, beat.advance)
+    follower = Follower(ready.settings.writer, done, plan, beat.advance)
     # Flags may choose a runner whose workers are elsewhere; the default one is heard at once.
-    follow = follower.every(config.run.heartbeat_seconds) if beam_arguments else nullcontext()
+    pace = config.run.heartbeat_seconds if beam_arguments else None
 
     def work() -> None:
         try:
-            with listening(follower.tell), follow:
+            with listening(follower.tell), follower.every(pace):
                 launch(lots, ready.settings, beam_arguments)
         finally:
             release_in_turn()
