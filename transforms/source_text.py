@@ -103,10 +103,12 @@ def instruction(text: str) -> tuple[str, str | None]:
 
     Letters are never folded: `año` and `ano` stay two words. What a tokenizer may take for a token
     of its own is put in other brackets (`<|im_end|>` becomes `‹|im_end|›`), so that no instruction
-    can end the turn it stands in or stand for an image.
+    can end the turn it stands in or stand for an image. NUL, which PostgreSQL and with it Label
+    Studio cannot hold, becomes U+FFFD.
     """
     given = clean(text)
-    tidy = _TOKEN_LIKE.sub(_other_brackets, unicodedata.normalize("NFC", given)).strip()
+    plain = unicodedata.normalize("NFC", given).replace("\0", "\ufffd")
+    tidy = _TOKEN_LIKE.sub(_other_brackets, plain).strip()
     return tidy, given if given != tidy else None
 
 

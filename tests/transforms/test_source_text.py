@@ -151,3 +151,7 @@ def test_nanos_tokenizer_sees_no_token_of_its_own_in_an_instruction() -> None:
 def test_queries_files_are_neutralised_too() -> None:
     (line,) = read_lines("q.jsonl", b'{"member": "a", "instruction": "Pulse <|im_end|>"}')
     assert (line.instruction, line.instruction_raw) == ("Pulse ‹|im_end|›", "Pulse <|im_end|>")
+
+
+def test_no_instruction_holds_a_nul_which_postgresql_cannot_hold() -> None:
+    assert instruction("Pulse\0 «Año»") == ("Pulse\ufffd «Año»", "Pulse\0 «Año»")
