@@ -4,10 +4,12 @@ import os
 import shutil
 import socket
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from filelock import FileLock
 from platformdirs import user_cache_path
 from playwright.sync_api import Page, sync_playwright
 
@@ -66,13 +68,21 @@ def studio_server(data_dir: Path) -> Iterator[StudioServer]:
         yield server
 
 
+def _install_chromium() -> None:
+    """Another test process may have installed it meanwhile."""
+    if CHROMIUM.exists():
+        return
+    subprocess.run(["apt-get", "update", "-q"], check=True, timeout=300)
+    line = ["apt-get", "install", "-y", "-q", "--no-install-recommends", "chromium"]
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    subprocess.run(line, check=True, env=environment, timeout=900)
+
+
 def chromium() -> Path:
     """Debian's Chromium, installed where that is allowed; else the line to type."""
-    if not CHROMIUM.exists() and os.geteuid() == 0 and shutil.which("apt-get"):
-        subprocess.run(["apt-get", "update", "-q"], check=True, timeout=300)
-        line = ["apt-get", "install", "-y", "-q", "--no-install-recommends", "chromium"]
-        environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-        subprocess.run(line, check=True, env=environment, timeout=900)
+    if os.geteuid() == 0 and shutil.which("apt-get"):
+        with FileLock(Path(tempfile.gettempdir()) / "pantalla-tests-chromium.lock"):
+            _install_chromium()
     assert CHROMIUM.exists(), "Chromium is missing: sudo apt-get install -y chromium"
     return CHROMIUM
 
