@@ -41,7 +41,11 @@ def decode_text(data: bytes) -> tuple[str, tuple[str, ...]]:
         `encoding_cp1252`, `encoding_latin1`; `encoding_name` names it.
     """
     if data.startswith(codecs.BOM_UTF8):
-        text, flags = decode_text(data[len(codecs.BOM_UTF8) :])
+        rest = data[len(codecs.BOM_UTF8) :]
+        try:
+            return rest.decode(), ("encoding_bom",)  # zeros in it are its own
+        except UnicodeDecodeError:
+            text, flags = decode_text(rest)
         return text, ("encoding_bom", *flags)
     if data.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
         return data.decode("utf-32", "replace"), ("encoding_utf32",)

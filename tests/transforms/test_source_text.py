@@ -8,7 +8,7 @@ import unicodedata
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from schemas.codes import QueryKind
@@ -50,6 +50,7 @@ def test_the_encoding_is_found_and_recorded(codec: str, name: str, text: str) ->
     assert parse_sidecar(None).encoding is None
 
 
+@example("\0\x80", "utf-8-sig")
 @given(st.text(), st.sampled_from(["utf-8-sig", "utf-16", "utf-32"]))
 def test_any_text_survives_an_encoding_with_a_mark(text: str, codec: str) -> None:
     text = "{" + text  # JSON starts so, and zeros beside its first letter would mean UTF-16
