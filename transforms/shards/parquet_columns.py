@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import json
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -35,14 +37,17 @@ def find_columns(schema: pa.Schema) -> Columns:
     """The image column: `image`, `images` or `bytes`, else the first struct, else the first binary.
 
     Images are binary of any Arrow kind, dictionary-encoded too, or a struct with a binary field
-    `bytes` (and mostly a `path`), as Hugging Face `datasets` writes them, or a list of either. The
-    sidecar is `json` or `sidecar`: text, binary or a struct.
+    `bytes` (and mostly a `path`), as Hugging Face `datasets` writes them, or a list of either.
+    Where there is none, text under one of the three names is read as base64. The sidecar is `json`
+    or `sidecar`: text, binary or a struct.
 
     Raises:
         MemberRejected: SHARD_UNREADABLE, naming the columns there are, or one that occurs twice.
     """
     sidecar = next((name for name in _SIDECAR_NAMES if _is_sidecar(schema, name)), None)
     usable = [f for f in schema if f.name not in _SIDECAR_NAMES and _is_image(f.type)]
+    if not usable:
+        usable = [f for f in schema if f.name in _IMAGE_NAMES and _is_text(_inner(f.type))]
     usable.sort(key=lambda field: (_rank(field.name), not pt.is_struct(_inner(field.type))))
     if not usable:
         there = ", ".join(f"{field.name}: {field.type}" for field in schema)
@@ -59,7 +64,8 @@ def image_bytes(value: pa.Scalar, shard_uri: str, storage: Storage) -> bytes:
     """The image in one cell; a struct with only a relative `path` is read beside the shard.
 
     Raises:
-        MemberRejected: for a null, or a path that is absolute, leaves the folder or is not there.
+        MemberRejected: for a null, for text that is not base64, or for a path that is absolute,
+            leaves the folder or is not there.
     """
     if pt.is_struct(value.type) and value.is_valid:
         fields = dict(zip(value.type.names, (value[i] for i in range(len(value))), strict=True))
@@ -67,10 +73,21 @@ def image_bytes(value: pa.Scalar, shard_uri: str, storage: Storage) -> bytes:
         if path and not fields["bytes"].is_valid:
             return _read_path(path, shard_uri, storage)
         value = fields["bytes"]
-    cell = value.as_py()
-    if cell is None:
+    if not value.is_valid:
         raise MemberRejected(RejectReason.MEMBER_UNREADABLE, "the image is null")
-    return bytes(cell)
+    if _is_text(value.type):
+        return _from_base64(bytes(value.as_buffer()).decode("ascii", "replace"))
+    return bytes(value.as_py())
+
+
+def _from_base64(text: str) -> bytes:
+    """Bytes of base64 text, with or without the head of a `data:` URI and line breaks."""
+    body = text.partition(",")[2] if text.startswith("data:") else text
+    try:
+        return base64.b64decode("".join(body.split()), validate=True)
+    except (binascii.Error, ValueError) as error:
+        detail = f"the image is text and no base64 ({error}): {text[:40]!r}"
+        raise MemberRejected(RejectReason.MEMBER_UNREADABLE, detail) from error
 
 
 def sidecar_bytes(value: pa.Scalar | None) -> bytes | None:

@@ -3,6 +3,7 @@
 What a later stage does with them (duplicates across shards, exit codes) is tested with that stage.
 """
 
+import base64
 import bz2
 import gzip
 import io
@@ -233,11 +234,24 @@ def test_b071_each_type_of_bytes_is_read_and_what_is_none_said(tmp_path: Path) -
         path = write(tmp_path / f"{i}.parquet", parquet_bytes({"image": column}))
         assert [s.data for s in screens(path)] == [A, B]
     spark = pa.array([{"origin": "a.png", "height": 1, "width": 1, "mode": 16, "data": b"x"}])
-    for name, column in (("base64", pa.array(["aVZCT1J3", "x"])), ("spark", spark)):
-        path = write(tmp_path / f"{name}.parquet", parquet_bytes({"image": column}))
-        (problem,) = index_shard(only_shard(path)).problems
-        assert problem.reason is RejectReason.SHARD_UNREADABLE
-        assert "image: " in problem.detail
+    path = write(tmp_path / "spark.parquet", parquet_bytes({"image": spark}))
+    (problem,) = index_shard(only_shard(path)).problems
+    assert problem.reason is RejectReason.SHARD_UNREADABLE
+    assert "image: " in problem.detail
+
+
+def test_b071_base64_text_is_read_and_other_text_costs_its_row_alone(tmp_path: Path) -> None:
+    plain = base64.b64encode(A).decode()
+    lines = base64.encodebytes(B).decode()
+    column = pa.array([plain, "capturas/año.png", lines, None, "data:image/png;base64," + plain])
+    for kind in (pa.string(), pa.large_string()):
+        shard = {"image": column.cast(kind), "alt": pa.array(["x"] * 5)}
+        path = write(tmp_path / f"{kind}.parquet", parquet_bytes(shard))
+        items = read_all(path)
+        assert [item.data for item in items if isinstance(item, RawScreen)] == [A, B, A]
+        refused = [item for item in items if isinstance(item, Reject)]
+        assert [one.reason for one in refused] == [RejectReason.MEMBER_UNREADABLE] * 2
+        assert "no base64" in refused[0].detail
 
 
 def test_b072_a_large_row_group_is_read_a_few_rows_at_a_time(tmp_path: Path) -> None:
