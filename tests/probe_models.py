@@ -30,6 +30,7 @@ class Convention:
         order: `xy` or `yx`; `boxes`: `none` for points, `xyxy` or `xywh`.
         noise: spread of its aim, as a share of each side.
         nonsense: share of its answers that are about nothing.
+        shift: how far to the right of what it means it points, as a share of the width.
     """
 
     frame: FrameKind = FrameKind.NORM_1000
@@ -38,6 +39,7 @@ class Convention:
     boxes: str = "none"
     noise: float = 0.004
     nonsense: float = 0.0
+    shift: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ class Model:
             middle = Point(chance.random() * width, chance.random() * height)
         else:
             middle = Point(
-                target.box.center.x + chance.gauss(0, rule.noise) * width,
+                target.box.center.x + (chance.gauss(0, rule.noise) + rule.shift) * width,
                 target.box.center.y + chance.gauss(0, rule.noise) * height,
             )
         seen = seen_chain(shown, rule.rule)

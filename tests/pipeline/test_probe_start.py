@@ -86,6 +86,19 @@ def test_a_wrong_profile_stops_the_job_with_the_evidence(tmp_path: Path, nonsens
     assert open_dataset(config.output.dataset).commits() == []
 
 
+def test_b082_boxes_that_an_upgrade_moved_stop_the_job(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    known = shots(1)
+    script = Both(Convention(boxes="xyxy", shift=0.03), known)
+    with pytest.raises(ConfigError, match=r"'norm_1000', but \d+ px .* engine been upgraded"):
+        run_job(checked(qwen(), tmp_path, known), engine_factory=engine_factory(script))
+    assert run_job(
+        checked(qwen(probe="warn"), tmp_path, known), engine_factory=engine_factory(script)
+    ).exit_code in (0, 1)
+    assert "beside what it is asked for" in caplog.text
+
+
 def test_a_wrong_frame_in_the_job_is_caught_too(tmp_path: Path) -> None:
     known = shots(1)
     config = checked(qwen(frame="norm_1", probe="warn"), tmp_path, known)

@@ -29,6 +29,10 @@ ProbeMode: TypeAlias = Literal["require", "warn", "off"]
 SEED = 0
 """Of the start check's screens: the same at every start, so that a refusal can be repeated."""
 
+MAX_DRIFT = 0.02
+"""Median error, as a share of the diagonal, beyond which a model of the right frame is refused: a
+new release of an engine has moved every box by tens of pixels, and no text told of it."""
+
 
 @dataclass(frozen=True, slots=True)
 class StartCheck:
@@ -114,6 +118,7 @@ def _refuse_sizes(profile: ModelProfile, mismatches: list[SizeMismatch]) -> None
 def _check_verdict(check: StartCheck, asked: Asked, verdict: Verdict) -> None:
     expected = expected_hypothesis(check.frame)
     if verdict.finding == "settled" and expected in verdict.candidates:
+        _check_drift(check, verdict, expected)
         log.info("probe: the model answers in %s, as expected", check.frame)
         return
     name = check.profile.name
@@ -132,6 +137,25 @@ def _check_verdict(check: StartCheck, asked: Asked, verdict: Verdict) -> None:
         f"{evidence}\nLook closer with `pantalla probe`, or run all the same with "
         '--set model.probe="warn"'
     )
+
+
+def _check_drift(check: StartCheck, verdict: Verdict, expected: Hypothesis) -> None:
+    """Refuse answers in the right frame that lie beside their targets.
+
+    Raises:
+        ConfigError: where the median error is over `MAX_DRIFT`; a warning in the mode `warn`.
+    """
+    found = next(one for one in verdict.standings if one.hypothesis == expected)
+    if found.median_share <= MAX_DRIFT:
+        return
+    said = (
+        f"the model answers in the frame {check.frame.value!r}, but {found.median_px:.0f} px "
+        f"({found.median_share:.1%} of the diagonal) beside what it is asked for, at the median; "
+        f"up to {MAX_DRIFT:.0%} is let pass. Has the engine been upgraded?"
+    )
+    if check.mode == "require":
+        raise ConfigError(f'{said} To run all the same: --set model.probe="warn"')
+    log.warning("%s", said)
 
 
 def _evidence(asked: Asked, verdict: Verdict, expected: Hypothesis) -> list[str]:
