@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable
 
 from pipeline.stopping import abandon, abandon_requested, stop_requested
+from pipeline.turns import forget_stuck_thread
 from schemas.errors import DeadlineError, EngineError
 from transforms.engines.holder import held_engine, start_lasts
 from transforms.engines.processes import engine_processes, kill
@@ -130,4 +131,5 @@ def _check_engine(thread: threading.Thread, start_seconds: float) -> None:
 
 def _leave_behind(thread: threading.Thread) -> None:
     _left_behind.append(thread)
+    forget_stuck_thread()
     kill(engine_processes())

@@ -84,6 +84,12 @@ def release_in_turn() -> None:
         raise end.error
 
 
+def forget_stuck_thread() -> None:
+    """Leave the engine's thread to itself: it will not come back, and nobody must wait for it."""
+    with _lock:
+        _turns.clear()
+
+
 def _release() -> Records:
     release_engine()
     yield from ()

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import pytest
 from fake_studio import TOKEN, FakeState, fake_studio
 from job_fixtures import job, oracle, scripted, shots, write_shard
 
+from label_studio.client import ServerSettings
 from pipeline.config import DecisionConfig, JobConfig, LabelStudioConfig
 from pipeline.dataset import open_root
 from pipeline.push import push_job
@@ -47,6 +49,8 @@ TROUBLES = {
 def studio(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[tuple[str, FakeState]]:
     monkeypatch.setenv("LABEL_STUDIO_API_KEY", TOKEN)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    patient = partial(ServerSettings, settle_waits_s=(0.01,) * 4)  # in earnest it waits a minute
+    monkeypatch.setattr("pipeline.push.ServerSettings", patient)
     with fake_studio() as running:
         yield running
 
