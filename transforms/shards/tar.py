@@ -127,14 +127,16 @@ def _entry(info: tarfile.TarInfo, *, whole: bool) -> Entry | Problem | None:
 
 def _check_end(archive: Archive, offset: int) -> Iterator[Problem]:
     """`tarfile` ends quietly at a cut or damaged header; only a block of zeros is a real end."""
+    cut = archive.hit_end  # early Pythons of 3.11 end quietly at an extended header that is cut
     archive.seek(offset)
     block = archive.read(_BLOCK)
     if len(block) < _BLOCK:
         detail = f"no end mark: cut after byte {offset}; whatever followed is lost"
         yield Problem(None, RejectReason.SHARD_TRUNCATED, detail)
     elif any(block):
-        detail = f"damaged header at byte {offset}; whatever follows is lost"
-        yield Problem(None, RejectReason.SHARD_UNREADABLE, detail)
+        reason = RejectReason.SHARD_TRUNCATED if cut else RejectReason.SHARD_UNREADABLE
+        what = "cut" if cut else "damaged"
+        yield Problem(None, reason, f"{what} header at byte {offset}; whatever follows is lost")
 
 
 def _damage(archive: Archive, last: int | None, error: BaseException) -> Problem:
