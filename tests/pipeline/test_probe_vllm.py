@@ -1,5 +1,7 @@
 """The probe on the real engine: nano is told by its own screens, and lost on the others."""
 
+import os
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -35,6 +37,7 @@ class Kept:
     """An engine that outlives `probe_model`, so that the module starts only one."""
 
     def __init__(self, engine: Engine) -> None:
+        take_over()
         self.info, self.submit, self.collect = engine.info, engine.submit, engine.collect
 
     def close(self) -> None:
@@ -42,6 +45,11 @@ class Kept:
 
 
 RUNNING: list[Engine] = []
+
+
+def take_over() -> None:
+    """Make the engine the calling thread's: a job has a thread for it, and these tests another."""
+    RUNNING[0]._owner = (os.getpid(), threading.get_ident())
 
 
 def kept() -> Engine:
@@ -54,6 +62,13 @@ def engine() -> Iterator[Engine]:
     RUNNING.append(start_vllm(vllm_settings(NANO, str(ensure_checkpoint()), name="nano")))
     yield RUNNING[0]
     RUNNING.pop().close()
+
+
+@pytest.fixture(autouse=True)
+def _ours_again(engine: Engine) -> Iterator[None]:
+    take_over()
+    yield
+    take_over()
 
 
 @pytest.fixture

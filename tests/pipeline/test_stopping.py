@@ -28,6 +28,8 @@ from transforms.engines.scripted import Mishap, ScriptedEngine, ScriptedLatency
 
 KNOWN = shots(6)
 SLOW = ScriptedLatency(hold=1, per_collect=1, sleep=0.05)
+SLOWER = ScriptedLatency(hold=1, per_collect=1, sleep=0.3)
+"""A unit takes longer than the two signals of a test."""
 
 
 @pytest.fixture(autouse=True)
@@ -95,12 +97,12 @@ def test_after_it_or_at_the_second_signal_they_are_given_up(
     tmp_path: Path, grace: float, times: int
 ) -> None:
     config = slow(tmp_path, grace)
-    factory = partial(ScriptedEngine, oracle(KNOWN), SLOW, 6)
+    factory = partial(ScriptedEngine, oracle(KNOWN), SLOWER, 6)
     watch = Calls(lambda: send(signal.SIGINT, times))
     started = time.monotonic()
     outcome = run_job(config, observer=watch, engine_factory=factory)
     assert outcome.exit_code == 130
-    assert units(config) == 1
+    assert 1 <= units(config) < 3  # another unit may have been whole when the signal was heard
     assert time.monotonic() - started < 60
     assert run_job(config, engine_factory=scripted(oracle(KNOWN))).exit_code == 0
     assert units(config) == 3
@@ -184,7 +186,7 @@ def test_the_heartbeat_says_how_far_it_is_and_what_is_oldest(tmp_path: Path) -> 
     config = slow(tmp_path, grace=1)
     config = config.model_copy(update={"run": RunConfig(heartbeat_seconds=0.1)})
     watch = Calls(lambda: (time.sleep(0.4), seen.append(heartbeat(config)))[1])
-    factory = partial(ScriptedEngine, oracle(KNOWN), SLOW, 6)
+    factory = partial(ScriptedEngine, oracle(KNOWN), SLOWER, 6)
     assert run_job(config, observer=watch, engine_factory=factory).exit_code == 0
     (during,) = seen
     assert (during["phase"], during["units"], during["units_done"]) == ("annotate", 3, 1)

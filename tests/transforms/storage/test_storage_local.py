@@ -10,7 +10,6 @@ from schemas.errors import ConfigError
 from transforms.storage import (
     ObjectDeniedError,
     ObjectMissingError,
-    ObjectStat,
     join_uri,
     normalize_uri,
     parent_uri,
@@ -60,7 +59,9 @@ def test_write_read_range_and_delete(tmp_path: Path) -> None:
     assert LOCAL.read(uri) == b"0123456789"
     assert LOCAL.read_range(uri, 3, 4) == b"3456"
     assert LOCAL.read_range(uri, 8, 10) == b"89"
-    assert LOCAL.stat(uri) == ObjectStat(uri, 10)
+    found = LOCAL.stat(uri)
+    assert (found.uri, found.size) == (uri, 10)
+    assert found.modified == Path(uri).stat().st_mtime_ns
     LOCAL.delete(uri)
     LOCAL.delete(uri)
     assert not LOCAL.exists(uri)
