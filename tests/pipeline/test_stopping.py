@@ -189,7 +189,8 @@ def test_the_heartbeat_says_how_far_it_is_and_what_is_oldest(tmp_path: Path) -> 
     factory = partial(ScriptedEngine, oracle(KNOWN), SLOWER, 6)
     assert run_job(config, observer=watch, engine_factory=factory).exit_code == 0
     (during,) = seen
-    assert (during["phase"], during["units"], during["units_done"]) == ("annotate", 3, 1)
+    assert (during["phase"], during["units"]) == ("annotate", 3)
+    assert during["units_done"] in (1, 2)  # the engine goes on while we look
     assert during["pid"] == os.getpid()
     assert during["in_flight"] >= 1
     assert during["oldest_in_flight"]["seconds"] > 0.2
