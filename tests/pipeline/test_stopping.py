@@ -185,7 +185,17 @@ def test_the_heartbeat_says_how_far_it_is_and_what_is_oldest(tmp_path: Path) -> 
     seen: list[dict[str, object]] = []
     config = slow(tmp_path, grace=1)
     config = config.model_copy(update={"run": RunConfig(heartbeat_seconds=0.1)})
-    watch = Calls(lambda: (time.sleep(0.4), seen.append(heartbeat(config)))[1])
+
+    def look() -> None:
+        """Until a request has been in the engine for a while, which goes on meanwhile."""
+        for _ in range(60):
+            said = heartbeat(config)
+            if said["in_flight"] and said["oldest_in_flight"]["seconds"] > 0.2:
+                break
+            time.sleep(0.05)
+        seen.append(said)
+
+    watch = Calls(look)
     factory = partial(ScriptedEngine, oracle(KNOWN), SLOWER, 6)
     assert run_job(config, observer=watch, engine_factory=factory).exit_code == 0
     (during,) = seen
