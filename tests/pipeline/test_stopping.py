@@ -190,7 +190,8 @@ def test_the_heartbeat_says_how_far_it_is_and_what_is_oldest(tmp_path: Path) -> 
         """Until a request has been in the engine for a while, which goes on meanwhile."""
         for _ in range(60):
             said = heartbeat(config)
-            if said["in_flight"] and said["oldest_in_flight"]["seconds"] > 0.2:
+            aged = said["in_flight"] and said["oldest_in_flight"]["seconds"] > 0.2
+            if said["units_done"] and aged:
                 break
             time.sleep(0.05)
         seen.append(said)
