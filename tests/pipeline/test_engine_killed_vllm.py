@@ -58,7 +58,6 @@ def test_check_4_the_job_recovers_when_its_engine_is_killed(tmp_path: Path) -> N
     assert dataset.table("rejects").num_rows == 0
 
 
-@pytest.mark.skipif("PANTALLA_LONG" not in os.environ, reason="set PANTALLA_LONG: one more start")
 def test_no_engine_outlives_a_killed_job(tmp_path: Path) -> None:
     ended = run(tmp_path, "job")
     assert ended.returncode == -signal.SIGKILL

@@ -20,16 +20,18 @@ HOLE = "\x00"
 MAX_NUMBERS = 16
 """More numbers than this in one group are no coordinates."""
 
-_NUMBER = r"-?+[0-9]++(?:\.[0-9]++)?+(?:[eE][+-]?[0-9]++)?+"
-_NAMED = rf"(?:[xyXY][12]?+\s*+[=:]\s*+)?+{_NUMBER}"
+# Only single signs are possessive, never groups: in a group that fails half-way, Python before
+# 3.11.5 loses its place. Nothing is given back all the same: what would be left fits nowhere.
+_NUMBER = r"-?+[0-9]++(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?"
+_NAMED = rf"(?:[xyXY][12]?+\s*+[=:]\s*+)?{_NUMBER}"
 _SEPARATOR = r"(?:\s*+[,;]\s*+|\s++)"
-_CONTENT = rf"{_NAMED}(?:{_SEPARATOR}{_NAMED}){{1,{MAX_NUMBERS - 1}}}+"
+_CONTENT = rf"{_NAMED}(?:{_SEPARATOR}{_NAMED}){{1,{MAX_NUMBERS - 1}}}"
 _TAGS = "point|points|box|bbox"
 _GROUP = re.compile(
     rf"(?:[(\[]|<(?:{_TAGS})>)\s*+({_CONTENT})\s*+(?:[)\]]|</(?:{_TAGS})>)", re.IGNORECASE
 )
 _BARE = re.compile(_CONTENT)
-_PART = re.compile(rf"(?:([xyXY][12]?+)\s*+[=:]\s*+)?+({_NUMBER})")
+_PART = re.compile(rf"(?:([xyXY][12]?+)\s*+[=:]\s*+)?({_NUMBER})")
 _JOINT = re.compile(r"\s*+,?+\s*+")
 _OPEN = re.compile(rf"(?:[(\[<]|<(?:{_TAGS})>|<\|box_start\|>)[^()\[\]<>]*+\Z")
 _NAMES = {2: ["x", "y"], 4: ["x1", "y1", "x2", "y2"]}

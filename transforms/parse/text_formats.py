@@ -14,10 +14,9 @@ from transforms.parse.text import split_reasoning
 _POINT = re.compile(rf"{HOLE}")
 _CLICK = re.compile(rf"click\s*+{HOLE}", re.IGNORECASE)
 _BOX = re.compile(rf"(?:{HOLE}|\[\s*+{HOLE}\s*+\])")
-# Groups with branches are not possessive here: Python before 3.11.5 then loses its place.
 _REFERENCE = re.compile(
     rf"(?:(?:<ref>|<\|object_ref_start\|>)[^<]*+(?:</ref>|<\|object_ref_end\|>))?\s*+"
-    rf"(?:<box>|<\|box_start\|>|\[)?\s*+\[*+\s*+{HOLE}(?:\s*+,?+\s*+{HOLE})?+\s*+\]*+\s*+"
+    rf"(?:<box>|<\|box_start\|>|\[)?\s*+\[*+\s*+{HOLE}(?:\s*+,?+\s*+{HOLE})?\s*+\]*+\s*+"
     rf"(?:</box>|<\|box_end\|>|\])?"
 )
 _LABEL = re.compile(r"(?:<ref>|<\|object_ref_start\|>)([^<]*+)(?:</ref>|<\|object_ref_end\|>)")

@@ -13,10 +13,10 @@ from transforms.parse.text_formats import one_place
 _SECTION = re.compile(r"(?:\A|\n)\s*+(Thought|Reflection|Action_Summary|Action)\s*+:")
 _CALL = re.compile(r"\s*+([A-Za-z_]++)\s*+\(")
 _CLICKS = frozenset({"click", "left_single", "left_click"})
-_BOX_MARK = r"(?:<\|box_start\|>)?+"
+_BOX_MARK = r"(?:<\|box_start\|>)?"
 _STRICT = re.compile(
     rf"\s*+(?:[a-z_]++\(\s*+(?:start_box|point|start_point)\s*+=\s*+['\"]?+{_BOX_MARK}{HOLE}"
-    rf"(?:<\|box_end\|>)?+['\"]?+\s*+\)|{_BOX_MARK}{HOLE}(?:<\|box_end\|>)?+)\s*+"
+    rf"(?:<\|box_end\|>)?['\"]?+\s*+\)|{_BOX_MARK}{HOLE}(?:<\|box_end\|>)?)\s*+"
 )
 
 

@@ -37,6 +37,8 @@ POINT: list[Row] = [
     ("[1, 2, 3]", "stop", "unparseable", None, ("no_coordinates",)),  # neither point nor box
     ("(512, 300)", "stop", "ok", (512, 300), ()),  # the published form
     ("(512,300)", "stop", "ok", (512, 300), ()),  # without the blank
+    ("(513.\t592, 351)(513.\t592, 351)", "stop", "unparseable", None,
+     ("no_coordinates",)),  # no numbers; Python before 3.11.5 saw some with possessive groups
     (" (512, 300)\n", "stop", "ok", (512, 300), ()),  # blanks around
     ("(512, 300)<|im_end|>", "stop", "ok", (512, 300), ()),  # the turn's end is no text
     ("(0, 0)", "stop", "ok", (0, 0), ()),  # first corner
