@@ -129,7 +129,7 @@ def _decoded(image: Image.Image, kind: str, data: bytes, settings: ImageSettings
     frames = frame_count(image)
     mode = image.mode
     source = load_jpeg(image, data) if kind == "JPEG" else image
-    normal = normalize(source, settings.background)
+    normal = normalize(source, settings.background, owned=True)
     if kind == "PNG":
         check_rows(image, data)
     flags = set(normal.flags)

@@ -56,7 +56,9 @@ class NormalImage:
     flags: frozenset[str]
 
 
-def normalize(image: Image.Image, background: Colour = WHITE) -> NormalImage:
+def normalize(
+    image: Image.Image, background: Colour = WHITE, *, owned: bool = False
+) -> NormalImage:
     """Upright RGB pixels of an image that is opened or in memory.
 
     An RGB image without orientation and profile comes back as it is.
@@ -64,6 +66,7 @@ def normalize(image: Image.Image, background: Colour = WHITE) -> NormalImage:
     Args:
         image: any image of Pillow's; is loaded.
         background: page colour on which transparency is laid.
+        owned: nobody else uses the image, so that its tags may be taken off itself, not a copy.
 
     Raises:
         MemberRejected: IMAGE_UNSUPPORTED for modes without a stated range (32-bit, float, Lab).
@@ -75,14 +78,15 @@ def normalize(image: Image.Image, background: Colour = WHITE) -> NormalImage:
     rgb = to_rgb(image, flags, background)
     if image.format != "TIFF":  # Pillow turns TIFFs itself while loading
         rgb = turned(rgb, orientation)
-    return NormalImage(_bare(rgb, image), mode, orientation, frozenset(flags))
+    return NormalImage(_bare(rgb, image, owned=owned), mode, orientation, frozenset(flags))
 
 
-def _bare(rgb: Image.Image, given: Image.Image) -> Image.Image:
+def _bare(rgb: Image.Image, given: Image.Image, *, owned: bool) -> Image.Image:
     """`rgb` without tags and profile: what was applied must not be applied a second time."""
-    if rgb is given and not given.info and type(given) is Image.Image:
+    plain = type(rgb) is Image.Image
+    if rgb is given and not given.info and plain:
         return given
-    bare = rgb.copy() if rgb is given else rgb
+    bare = rgb if rgb is not given or (owned and plain) else rgb.copy()
     bare.info = {}
     return bare
 
