@@ -37,7 +37,9 @@ class Estimate:
         problems: what listing found wrong, by reason; each becomes a reject.
         looked_at: screens whose headers and sidecars were read; fewer than `screens` means that
             everything below is extrapolated from them.
-        megapixels: of all screens.
+        refused: screens that their headers show to be rejects, by reason; extrapolated like the
+            rest, and left out of all figures below.
+        megapixels: of all other screens.
         queries: questions of the whole plan.
         answers: answers to generate for the units that are left: k per grounding query.
         tokens_in: tokens of the prompts that are left, images included; the k
@@ -58,6 +60,7 @@ class Estimate:
     screens_left: int
     problems: dict[str, int]
     looked_at: int
+    refused: dict[str, int]
     megapixels: float | None
     queries: int
     answers: int
@@ -86,7 +89,7 @@ def estimate(config: JobConfig) -> Estimate:
     work = expected_work(config, plan.units, done, dataset)
     last = None if dataset is None else last_work(dataset)
     rate = None if last is None else last.screens_per_second
-    seconds = screens_left / rate if rate else work.seconds(config.cost.tokens_per_second)
+    seconds = work.asked_left / rate if rate else work.seconds(config.cost.tokens_per_second)
     price = config.cost.machine_hour
     return Estimate(
         dataset=config.output.dataset,
@@ -97,6 +100,7 @@ def estimate(config: JobConfig) -> Estimate:
         screens_left=screens_left,
         problems=dict(sorted(Counter(p.reason.value for p in plan.problems).items())),
         looked_at=work.looked_at,
+        refused=work.refused,
         megapixels=work.megapixels,
         queries=work.queries,
         answers=work.answers,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import itertools
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -12,13 +12,13 @@ from functools import partial
 from typing import TypeAlias
 
 from pipeline.config import InputConfig, JobConfig
-from schemas.codes import QueryKind
+from pipeline.input_settings import image_settings
+from schemas.codes import QueryKind, RejectReason
 from schemas.errors import MemberRejected, StorageError
 from schemas.geometry import Size
 from schemas.profile import ModelProfile
 from schemas.records import Member, Shard, ShardKind, Unit
-from transforms.decode import PILLOW_ERRORS
-from transforms.image_files import image_format, open_image
+from transforms.decode import ImageSettings, announced_size
 from transforms.profiles.load import load_profile
 from transforms.queries import QueriesFile, load_queries
 from transforms.resize.show import image_tokens, seen_size
@@ -46,6 +46,7 @@ class Look:
         size: pixels, before any EXIF turn; None = it cannot be told.
         image_tokens: tokens that show it to the model; None = the profile cannot say.
         is_left: whether it is still to be done.
+        refusal: why it will be a reject, which costs nothing; nothing else is known of it then.
     """
 
     size: Size | None
@@ -53,6 +54,12 @@ class Look:
     localization: int
     image_tokens: int | None
     is_left: bool
+    refusal: RejectReason | None = None
+
+    @classmethod
+    def refused(cls, reason: RejectReason, *, is_left: bool) -> Look:
+        """Of a screen that will be a reject."""
+        return cls(None, 0, 0, None, is_left, reason)
 
     @property
     def megapixels(self) -> float | None:
@@ -76,10 +83,20 @@ class Looks:
         """Those of them that are still to be done; all where that is none."""
         return Looks(tuple(look for look in self.seen if look.is_left) or self.seen)
 
+    def refusals(self) -> Counter[RejectReason]:
+        """How many of them will be rejects, by reason."""
+        return Counter(look.refusal for look in self.seen if look.refusal is not None)
+
     def mean(self, value: Callable[[Look], float | None]) -> float | None:
-        """The mean of a value over the screens of which it is known; None = of none."""
-        known = [found for look in self.seen if (found := value(look)) is not None]
-        return sum(known) / len(known) if known else None
+        """The mean of a value over all screens; None = it is known of none.
+
+        It is 0 of a reject. Where it is not known, a screen is taken to be like the others.
+        """
+        asked = [look for look in self.seen if look.refusal is None]
+        known = [found for look in asked if (found := value(look)) is not None]
+        if asked and not known:
+            return None
+        return sum(known) / len(known) * len(asked) / len(self.seen) if known else 0.0
 
 
 def look_at(config: JobConfig, units: Sequence[Unit], done: frozenset[str]) -> Looks:
@@ -99,7 +116,8 @@ def look_at(config: JobConfig, units: Sequence[Unit], done: frozenset[str]) -> L
     """
     source = config.input
     listed = load_queries(source.queries, source.s3) if source.queries else None
-    ask = _Asking(source, load_profile(config.model.profile), listed)
+    limits = image_settings(source)
+    ask = _Asking(source, limits, load_profile(config.model.profile), listed)
     picked = list(_spread([unit for unit in units if not _is_costly(unit.shard)]))
     rows = _from_tables(picked, source.s3)
     with ThreadPoolExecutor(_THREADS) as pool:
@@ -114,6 +132,7 @@ class _Asking:
     """What decides how many questions there are, and how large the model sees a screen."""
 
     source: InputConfig
+    limits: ImageSettings
     profile: ModelProfile
     listed: QueriesFile | None
 
@@ -134,13 +153,15 @@ class _Asking:
         return Look(size, own, int(enumerates), self._tokens(size), is_left)
 
     def _tokens(self, size: Size | None) -> int | None:
+        """Tokens of an image of this size.
+
+        Raises:
+            MemberRejected: if the resize rule refuses it.
+        """
         rule = self.profile.resize
         if size is None or rule is None:
             return None
-        try:
-            return image_tokens(seen_size(size, rule), rule)
-        except MemberRejected:
-            return 0  # it will be rejected, and never shown
+        return image_tokens(seen_size(size, rule), rule)
 
 
 def _is_costly(shard: Shard) -> bool:
@@ -176,17 +197,29 @@ def _look(ask: _Asking, done: frozenset[str], rows: _Rows, picked: tuple[Unit, M
     unit, member = picked
     shard, is_left = unit.shard, unit.unit_id not in done
     try:
+        size = _size(ask, shard, member)
         if member.sidecar_row is None:
             sidecar = read_sidecar(shard, member, ask.source.s3)
         else:
             sidecar = rows.get((shard.uri, member.name))
-        head = _head(shard, member, ask.source.s3)
-        size = _size(head)
-        if size is None and len(head) == _HEAD_BYTES:  # a long header, or one at the end
-            size = _size(read_member(shard, member, ask.source.s3))
-    except StorageError:
-        sidecar = size = None  # the job will say what is wrong with it
-    return ask.look(shard, member, size, sidecar, is_left=is_left)
+        return ask.look(shard, member, size, sidecar, is_left=is_left)
+    except MemberRejected as error:
+        return Look.refused(error.reason, is_left=is_left)
+    except StorageError as error:
+        if isinstance(error.__cause__, MemberRejected):
+            return Look.refused(error.__cause__.reason, is_left=is_left)
+        return ask.look(
+            shard, member, None, None, is_left=is_left
+        )  # the job will say what is wrong
+
+
+def _size(ask: _Asking, shard: Shard, member: Member) -> Size | None:
+    head = _head(shard, member, ask.source.s3)
+    size = announced_size(head, member.image.size, ask.limits)
+    if size is None:  # a long header, or one at the end
+        whole = read_member(shard, member, ask.source.s3)
+        size = announced_size(whole, len(whole), ask.limits)
+    return size
 
 
 def _head(shard: Shard, member: Member, s3: S3Address) -> bytes:
@@ -200,14 +233,6 @@ def _head(shard: Shard, member: Member, s3: S3Address) -> bytes:
     return storage_for(shard.uri, s3).read_range(*place, size)
 
 
-def _size(head: bytes) -> Size | None:
-    try:
-        with open_image(image_format(head), io.BytesIO(head)) as image:
-            return Size(*image.size)
-    except (MemberRejected, *PILLOW_ERRORS):
-        return None
-
-
 def _first_of_costly(units: Sequence[Unit]) -> Iterator[Unit]:
     firsts = (unit for unit in units if unit.index == 0 and _is_costly(unit.shard))
     for unit in itertools.islice(firsts, _COMPRESSED_SHARDS):
@@ -217,5 +242,14 @@ def _first_of_costly(units: Sequence[Unit]) -> Iterator[Unit]:
 def _looks_inside(ask: _Asking, unit: Unit, *, is_left: bool) -> Iterator[Look]:
     for item in read_unit(unit, ask.source.s3):
         if isinstance(item, RawScreen):
-            size = _size(item.data)
-            yield ask.look(unit.shard, item.member, size, item.sidecar, is_left=is_left)
+            yield _look_at_bytes(ask, unit.shard, item, is_left=is_left)
+        else:
+            yield Look.refused(item.reason, is_left=is_left)
+
+
+def _look_at_bytes(ask: _Asking, shard: Shard, raw: RawScreen, *, is_left: bool) -> Look:
+    try:
+        size = announced_size(raw.data, len(raw.data), ask.limits)
+        return ask.look(shard, raw.member, size, raw.sidecar, is_left=is_left)
+    except MemberRejected as error:
+        return Look.refused(error.reason, is_left=is_left)

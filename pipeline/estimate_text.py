@@ -60,6 +60,8 @@ def _totals(found: Estimate) -> Table:
     table.add_row("Cost", _cost(found))
     for reason, amount in found.problems.items():
         table.add_row("Will reject", f"{amount:,} x {reason}")
+    for reason, amount in found.refused.items():
+        table.add_row("Will reject", f"{_about(found)}{amount:,} x {reason}, by their headers")
     if found.conflict:
         table.add_row("Refused", Text(found.conflict, style="bold red"))
     return table

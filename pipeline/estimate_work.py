@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from pipeline.config import JobConfig
 from pipeline.dataset import Dataset
-from pipeline.estimate_looks import Look, look_at
+from pipeline.estimate_looks import Look, Looks, look_at
 from schemas.codes import QueryKind
 from schemas.profile import ModelProfile
 from schemas.records import Unit
@@ -22,7 +22,11 @@ _EARLIER_PARTS = 20
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What a job has to do; the meanings are those of `Estimate`."""
+    """What a job has to do; the meanings are those of `Estimate`.
+
+    Attributes:
+        asked_left: screens that are left and will be no rejects.
+    """
 
     looked_at: int
     megapixels: float | None
@@ -31,6 +35,8 @@ class Work:
     tokens_in: int | None
     tokens_out: int | None
     tokens_out_limit: int
+    refused: dict[str, int]
+    asked_left: float
 
     def seconds(self, tokens_per_second: float | None) -> float | None:
         """How long the engine takes at a rate of tokens in and out; None = it cannot be told."""
@@ -72,7 +78,15 @@ def expected_work(
         tokens_in=None if tokens_in is None else round(tokens_in * screens_left),
         tokens_out=None if length is None else round(answers * length * screens_left),
         tokens_out_limit=round((looks.left.mean(share.tokens_out_limit) or 0.0) * screens_left),
+        refused=_refused(looks, screens),
+        asked_left=(looks.left.mean(lambda _: 1.0) or 0.0) * screens_left,
     )
+
+
+def _refused(looks: Looks, screens: int) -> dict[str, int]:
+    """Screens of the whole plan that will be rejects, by reason."""
+    found = sorted(looks.refusals().items())
+    return {reason.value: round(count * screens / len(looks.seen)) for reason, count in found}
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,7 +110,7 @@ def decode_image(data: bytes, settings: ImageSettings) -> DecodedImage:
             IMAGE_TOO_LARGE, IMAGE_TOO_SMALL or IMAGE_TOO_NARROW.
     """
     kind = image_format(data)
-    _check_bytes(kind, data, settings)
+    _check_bytes(kind, data, len(data), settings)
     try:
         if kind == "PNG":
             check_whole(kind, data)  # before its text is left out: the checks look at every chunk
@@ -123,6 +123,36 @@ def decode_image(data: bytes, settings: ImageSettings) -> DecodedImage:
             return _decoded(image, kind, data, settings)
     except PILLOW_ERRORS as error:
         raise _rejected(kind, data, error) from error
+
+
+def announced_size(head: bytes, byte_size: int, settings: ImageSettings) -> Size | None:
+    """The size that an image file says it has, before any EXIF turn; no pixel is decoded.
+
+    Args:
+        head: the first bytes of the file.
+        byte_size: of the whole file.
+        settings: limits.
+
+    Returns:
+        Pixels, within the limits; None = `head` ends before its header does.
+
+    Raises:
+        MemberRejected: as `decode_image` refuses the file, as far as its header tells; the whole
+            file may still be refused for what is behind it.
+    """
+    kind = image_format(head)
+    _check_bytes(kind, head, byte_size, settings)
+    is_cut = len(head) < byte_size
+    if kind == "PNG" and not is_cut:
+        head = without_png_text(head)
+    try:
+        with open_image(kind, io.BytesIO(head)) as image:
+            _check_size(image, settings)
+            return Size(*image.size)
+    except PILLOW_ERRORS as error:
+        if is_cut:
+            return None
+        raise _rejected(kind, head, error) from error
 
 
 def _decoded(image: Image.Image, kind: str, data: bytes, settings: ImageSettings) -> DecodedImage:
@@ -148,9 +178,9 @@ def _decoded(image: Image.Image, kind: str, data: bytes, settings: ImageSettings
     )
 
 
-def _check_bytes(kind: str, data: bytes, settings: ImageSettings) -> None:
-    if len(data) > settings.max_bytes:
-        detail = f"{kind} of {len(data)} bytes, input.max_bytes is {settings.max_bytes}"
+def _check_bytes(kind: str, data: bytes, byte_size: int, settings: ImageSettings) -> None:
+    if byte_size > settings.max_bytes:
+        detail = f"{kind} of {byte_size} bytes, input.max_bytes is {settings.max_bytes}"
         raise MemberRejected(RejectReason.IMAGE_TOO_LARGE, detail)
     most = settings.max_png_chunks
     if kind == "PNG" and next(itertools.islice(png_chunks(data), most, None), None) is not None:

@@ -2,6 +2,7 @@
 
 import io
 import tarfile
+from collections import Counter
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,11 +14,13 @@ from s3_server import S3Server
 
 from pipeline import estimate_looks
 from pipeline.config import CostConfig, InputConfig
+from pipeline.dataset import open_dataset
 from pipeline.estimate import Estimate, estimate
-from pipeline.estimate_looks import look_at
+from pipeline.estimate_looks import Look, Looks, look_at
 from pipeline.estimate_text import print_estimate
 from pipeline.plan import make_plan
 from pipeline.run import run_job
+from schemas.codes import RejectReason
 from schemas.geometry import Size
 from transforms.profiles.load import load_profile
 from transforms.resize.show import image_tokens, seen_size
@@ -138,7 +141,70 @@ def test_a_header_beyond_the_first_bytes_and_a_broken_file_are_no_trouble(tmp_pa
     files = {"larga.jpg": buffer.getvalue(), "rota.png": b"\x89PNG no", "vacia.png": b""}
     found = estimate(job(tmp_path, write_tar(tmp_path / "a.tar", files)))
     assert found.looked_at == 3
-    assert found.megapixels == pytest.approx(3 * 0.12)
+    assert found.megapixels == pytest.approx(0.12)
+    assert found.refused == {"image_empty": 1, "image_unsupported": 1}
+
+
+def test_what_will_be_rejected_costs_nothing_and_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A plan and the run that follows it tell the same rejects, and the price is of the rest."""
+    bad = {
+        "ancha.png": png(Shot("ancha", (900, 900))),
+        "larga.png": png(Shot("larga", (4000, 10))),
+        "punto.png": png(Shot("punto", (2, 2))),
+        "pesada.png": png(Shot("pesada")) + bytes(100_000),
+        "rota.png": png(Shot("rota"))[:30],
+    }
+    asked = {f"{name[:-4]}.json": sidecar(KNOWN[0]) for name in bad}
+    good = {f"{shot.name}.png": png(shot) for shot in KNOWN}
+    good |= {f"{shot.name}.json": sidecar(shot) for shot in KNOWN}
+    config = job(tmp_path, write_tar(tmp_path / "a.tar", good))
+    limited = config.input.model_copy(update={"max_pixels": 500_000, "max_bytes": 100_000})
+    alone = config.model_copy(update={"input": limited, "cost": CostConfig(tokens_per_second=9.0)})
+    cheap = estimate(alone)
+    write_tar(tmp_path / "a.tar", bad | asked | good)
+    found = estimate(alone)
+    assert (found.screens, found.looked_at) == (10, 10)
+    assert found.refused == {
+        "image_too_large": 2,
+        "image_too_narrow": 1,
+        "image_too_small": 1,
+        "image_truncated": 1,
+    }
+    assert found.megapixels == pytest.approx(PIXELS)
+    assert (found.queries, found.answers) == (cheap.queries, cheap.answers) == (15, 45)
+    assert found.tokens_in == cheap.tokens_in
+    assert found.tokens_out_limit == cheap.tokens_out_limit
+    assert found.seconds == pytest.approx(cheap.seconds)
+    assert "2 x image_too_large, by their headers" in text_of(found, capsys)
+    run_job(alone, engine_factory=scripted(oracle(KNOWN)))
+    rejects = open_dataset(alone.output.dataset).table("rejects")["reason"].to_pylist()
+    assert Counter(rejects) == found.refused
+
+
+def test_rejects_in_a_compressed_shard_are_extrapolated(tmp_path: Path) -> None:
+    with tarfile.open(tmp_path / "a.tar.gz", "w:gz") as archive:
+        for number in range(40):
+            data = png(Shot("p", (900, 900) if number % 2 else (200, 100)))
+            info = tarfile.TarInfo(f"{number:02d}.png")
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+    config = job(tmp_path, tmp_path / "a.tar.gz")
+    source = config.input.model_copy(update={"max_side": 800, "unit_screens": 20})
+    found = estimate(config.model_copy(update={"input": source}))
+    assert found.refused == {"image_too_large": 20}
+    assert found.megapixels == pytest.approx(20 * 0.02)
+
+
+def test_a_profile_that_cannot_count_image_tokens_says_so_beside_rejects(tmp_path: Path) -> None:
+    """Rejects cost nothing, but what the others cost stays unknown."""
+    look = Look(Size(100, 100), 1, 0, None, is_left=True)
+    refused = Look.refused(RejectReason.IMAGE_EMPTY, is_left=True)
+    looks = Looks((look, refused))
+    assert looks.mean(lambda look: look.image_tokens) is None
+    assert looks.mean(lambda look: look.queries) == 0.5
+    assert Looks((refused,)).mean(lambda look: look.image_tokens) == 0.0
 
 
 def test_a_first_run_has_a_price_at_a_configured_rate(
