@@ -54,8 +54,10 @@ def rejects(
 def _take(shard: str, member: str, to: Path, s3: S3Address) -> None:
     from pipeline.take_out import take_out
 
-    for path, digest in take_out(shard, member, to, s3):
-        typer.echo(f"{digest}  {path}")
+    for file in take_out(shard, member, to, s3):
+        typer.echo(f"{file.sha256}  {file.path}")
+        if file.damage:
+            typer.echo(f"{file.path}: {file.damage}", err=True)
 
 
 def _show(

@@ -1,27 +1,32 @@
 """`pantalla rejects`: what was rejected, grouped, and a look at each."""
 
+import gzip
 import io
 import json
+import os
+import random
 import shlex
 import tarfile
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 from job_fixtures import job, oracle, png, scripted, shots, sidecar, write_tar
 from s3_server import S3Server
 from typer.testing import CliRunner
 
-from pipeline.cli.app import app
+from pipeline.cli.app import app, main
 from pipeline.dataset import open_dataset
 from pipeline.rejects import group_rejects, reject_rows, shell_word
 from pipeline.run import run_job
 from pipeline.take_out import safe_name, take_out
-from schemas.errors import ConfigError, StorageError
+from schemas.errors import ConfigError, InputError
 from schemas.ids import sha256_hex
 from schemas.records import Reject
 from transforms.shards import index_shard, list_shards, read_unit, split_units
@@ -162,16 +167,16 @@ KINDS = {"tar": as_tar, "gzip": as_gzip, "folder": as_folder, "zip": as_zip}
 def test_any_file_of_any_kind_of_shard_can_be_taken_out(
     tmp_path: Path, kind: str, name: str
 ) -> None:
-    ((path, digest), *_) = take_out(KINDS[kind](tmp_path), name, tmp_path / "fuera")
+    ((path, digest, _), *_) = take_out(KINDS[kind](tmp_path), name, tmp_path / "fuera")
     assert path.read_bytes() == FILES[name]
     assert digest == sha256_hex(FILES[name])
 
 
 def test_a_row_of_parquet_is_taken_out(tmp_path: Path) -> None:
     pq.write_table(pa.table({"image": [WHOLE, CUT, None]}), tmp_path / "s.parquet")
-    ((path, _),) = take_out(f"{tmp_path}/s.parquet", "row-00000001", tmp_path / "fuera")
+    ((path, *_),) = take_out(f"{tmp_path}/s.parquet", "row-00000001", tmp_path / "fuera")
     assert path.read_bytes() == CUT
-    with pytest.raises(StorageError, match="null"):
+    with pytest.raises(InputError, match="null"):
         take_out(f"{tmp_path}/s.parquet", "row-00000002", tmp_path / "fuera")
 
 
@@ -193,16 +198,119 @@ def test_both_members_of_one_name_are_taken_out(tmp_path: Path) -> None:
             info.size = len(data)
             archive.addfile(info, io.BytesIO(data))
     found = take_out(str(tmp_path / "s.tar"), "x.png", tmp_path / "fuera")
-    assert [path.name for path, _ in found] == ["x.png", "x (2).png"]
-    assert [path.read_bytes() for path, _ in found] == [WHOLE, CUT]
+    assert [path.name for path, *_ in found] == ["x.png", "x (2).png"]
+    assert [path.read_bytes() for path, *_ in found] == [WHOLE, CUT]
 
 
 def test_of_a_member_that_the_shard_cuts_there_is_what_there_is(tmp_path: Path) -> None:
     data = Path(as_tar(tmp_path)).read_bytes()
     start = data.index(CUT)
     (tmp_path / "cortado.tar").write_bytes(data[: start + 100])
-    ((path, _), *_) = take_out(f"{tmp_path}/cortado.tar", "a/cortada ñ.png", tmp_path / "fuera")
-    assert path.read_bytes() == CUT[:100]
+    (file, *_) = take_out(f"{tmp_path}/cortado.tar", "a/cortada ñ.png", tmp_path / "fuera")
+    assert file.path.read_bytes() == CUT[:100]
+    assert f"100 of {len(CUT)} bytes" in file.damage
+
+
+def test_of_a_member_that_a_compressed_shard_cuts_there_is_what_there_is(tmp_path: Path) -> None:
+    noise = random.Random(7).randbytes(400_000)  # what cannot be packed is cut where we cut
+    plain = write_tar(tmp_path / "s.tar", {"a.png": WHOLE, "ruido.png": noise}).read_bytes()
+    packed = {
+        "s.tar.gz": gzip.compress(plain),
+        "s.tar.zst": zstandard.ZstdCompressor().compress(plain),
+    }
+    for name, data in packed.items():
+        (tmp_path / name).write_bytes(data[:200_000])
+        shown = command(
+            *("rejects", "-", "--take-out", f"{tmp_path}/{name}", "ruido.png"),
+            *("--to", f"{tmp_path}/fuera-{name}"),
+        )
+        found = (tmp_path / f"fuera-{name}" / "ruido.png").read_bytes()
+        assert noise.startswith(found)
+        assert len(found) > 50_000
+        assert f"{len(found)} of 400000 bytes" in shown
+
+
+def test_of_a_damaged_entry_of_a_zip_there_is_what_there_is(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "s.zip", "w") as archive:
+        archive.writestr("x.png", WHOLE)
+        archive.writestr("y.png", WHOLE * 50, zipfile.ZIP_DEFLATED)
+    data = bytearray((tmp_path / "s.zip").read_bytes())
+    data[data.index(WHOLE) + 50] ^= 1
+    packed = data.index(b"y.png") + 5
+    data[packed + 200 : packed + 230] = bytes(30)
+    (tmp_path / "s.zip").write_bytes(data)
+    (stored,) = take_out(f"{tmp_path}/s.zip", "x.png", tmp_path / "fuera")
+    assert len(stored.path.read_bytes()) == len(WHOLE)
+    assert "CRC-32" in stored.damage
+    (deflated,) = take_out(f"{tmp_path}/s.zip", "y.png", tmp_path / "fuera")
+    assert deflated.damage
+
+
+@pytest.mark.parametrize("shard", ["s/", "s.tar"])
+def test_a_name_that_is_not_utf8_is_taken_out_under_the_name_tables_show(
+    tmp_path: Path, shard: str
+) -> None:
+    raw = b"p\xe1gina.png"
+    (tmp_path / "s").mkdir()
+    Path(os.fsdecode(os.fsencode(tmp_path) + b"/s/" + raw)).write_bytes(CUT)
+    with tarfile.open(tmp_path / "s.tar", "w", encoding="cp1252") as archive:
+        info = tarfile.TarInfo("página.png")
+        info.size = len(CUT)
+        archive.addfile(info, io.BytesIO(CUT))
+    for number, name in enumerate(["página.png", os.fsdecode(raw)]):
+        (file,) = take_out(f"{tmp_path}/{shard}", name, tmp_path / f"fuera{number}")
+        assert (file.path.name, file.path.read_bytes()) == ("página.png", CUT)
+
+
+def encrypted(folder: Path) -> Path:
+    with zipfile.ZipFile(folder / "s.zip", "w") as archive:
+        archive.writestr("x.png", WHOLE)
+    data = bytearray((folder / "s.zip").read_bytes())
+    data[6] |= 1
+    data[data.index(b"PK\x01\x02") + 8] |= 1
+    (folder / "s.zip").write_bytes(data)
+    return folder / "s.zip"
+
+
+def linked(folder: Path) -> Path:
+    with tarfile.open(folder / "s.tar", "w") as archive:
+        info = tarfile.TarInfo("x.png")
+        info.type, info.linkname = tarfile.SYMTYPE, "y.png"
+        archive.addfile(info)
+    return folder / "s.tar"
+
+
+def zip_without_directory(folder: Path) -> Path:
+    (folder / "s.zip").write_bytes(Path(as_zip(folder)).read_bytes()[:200])
+    return folder / "s.zip"
+
+
+def null_row(folder: Path) -> Path:
+    pq.write_table(pa.table({"image": [WHOLE, None]}), folder / "s.parquet")
+    return folder / "s.parquet"
+
+
+@pytest.mark.parametrize(
+    ("make", "member", "said"),
+    [
+        (encrypted, "x.png", "encrypted; unpack it"),
+        (linked, "x.png", "a link or device"),
+        (zip_without_directory, "x.png", "holds nothing named x.png"),
+        (null_row, "row-00000001", "null"),
+    ],
+)
+def test_where_there_are_no_bytes_the_store_is_not_blamed(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    make: Callable[[Path], Path],
+    member: str,
+    said: str,
+) -> None:
+    shard = make(tmp_path)
+    with pytest.raises(SystemExit) as ended:
+        main(["rejects", "-", "--take-out", str(shard), member, "--to", f"{tmp_path}/fuera"])
+    assert ended.value.code == 2
+    assert said in capsys.readouterr().err
 
 
 def test_nothing_is_overwritten_and_a_wrong_name_is_told(tmp_path: Path) -> None:
@@ -211,7 +319,7 @@ def test_nothing_is_overwritten_and_a_wrong_name_is_told(tmp_path: Path) -> None
     with pytest.raises(ConfigError, match="is there already"):
         take_out(shard, "notas.txt", tmp_path)
     assert (tmp_path / "notas.txt").read_text() == "mío"
-    with pytest.raises(StorageError, match=r"holds nothing of the name nada\.png"):
+    with pytest.raises(InputError, match=r"holds nothing named nada\.png"):
         take_out(shard, "nada.png", tmp_path)
 
 

@@ -5,7 +5,8 @@ from transforms.shards.index import index_shard
 from transforms.shards.kept import INDEX, IndexStore
 from transforms.shards.listing import list_shards
 from transforms.shards.read import member_of_row, read_member, read_sidecar, read_unit
-from transforms.shards.take import Taken, take_member
+from transforms.shards.stored import Taken
+from transforms.shards.take import take_member
 from transforms.shards.units import make_lots, split_units
 
 __all__ = [

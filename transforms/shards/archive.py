@@ -97,6 +97,12 @@ class Archive(io.RawIOBase):
         self._stream.seek(offset)
         return self._whole(size)
 
+    def read_some(self, size: int) -> bytes:
+        """From 1 to `size` bytes, none at the end; nothing that comes before damage is lost."""
+        if isinstance(self._stream, gzip.GzipFile):
+            return self._stream.read1(size)
+        return self._stream.read(size)
+
     def holds(self, end: int) -> bool:
         """Whether the archive is at least `end` bytes long."""
         if not self.compressed:
