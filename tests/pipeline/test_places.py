@@ -92,14 +92,29 @@ def test_a_file_whose_name_is_not_utf8_costs_only_itself(tmp_path: Path) -> None
     assert (counts.members, counts.screens) == (2, 1)
 
 
-def test_links_to_themselves_are_passed_over(tmp_path: Path) -> None:
+def test_links_that_lead_nowhere_are_rejects_of_their_names(tmp_path: Path) -> None:
     folder = tmp_path / "capturas"
-    folder.mkdir()
+    (folder / "dentro").mkdir(parents=True)
     (folder / "a.png").write_bytes(png(shots(1)[0]))
-    (folder / "yo").symlink_to("yo")
+    (folder / "b.png").symlink_to("a.png")
+    (folder / "yo.png").symlink_to("yo.png")
+    (folder / "dentro" / "perdida.png").symlink_to("/no/existe.png")
+    (folder / ".oculta.png").symlink_to("/no/existe.png")
     (folder / "aqui").symlink_to(".")
-    outcome = run_job(job(tmp_path, folder), engine_factory=scripted(oracle([])))
-    assert (outcome.exit_code, outcome.report.figures.counts.members) == (0, 1)
+    config = job(tmp_path, folder)
+    counts = run_job(config, engine_factory=scripted(oracle([]))).report.figures.counts
+    assert (counts.members, counts.screens, counts.members_rejected) == (4, 2, 2)
+    rejects = open_dataset(config.output.dataset).table("rejects").to_pylist()
+    found = {row["member"]: row["reason"] for row in rejects if row["stage"] == "plan"}
+    assert found == {"yo.png": "member_unreadable", "dentro/perdida.png": "member_unreadable"}
+
+
+def test_a_dead_link_among_shards_stops_the_job_before_anything_runs(tmp_path: Path) -> None:
+    (tmp_path / "tars").mkdir()
+    write_shard(tmp_path / "tars" / "a.tar", shots(1))
+    (tmp_path / "tars" / "b.tar").symlink_to("/disco/que/no/esta/b.tar")
+    with pytest.raises(InputError, match=r"b\.tar: a link to a file that is not there"):
+        run_job(job(tmp_path, tmp_path / "tars"))
 
 
 def test_a_home_of_nobody_is_a_path_like_any_other(tmp_path: Path) -> None:

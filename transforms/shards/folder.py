@@ -11,7 +11,14 @@ from transforms.shards.base import Entry, RawScreen, ShardIndex, Source
 from transforms.shards.folder_sidecars import FolderSidecars, read_file
 from transforms.shards.folder_tables import join_messages, join_tables
 from transforms.shards.members import pair_members
-from transforms.shards.names import MESSAGES_NAME, base_name, is_ignored, is_metadata, readable_name
+from transforms.shards.names import (
+    DEAD_LINK,
+    MESSAGES_NAME,
+    base_name,
+    is_ignored,
+    is_metadata,
+    readable_name,
+)
 from transforms.shards.webvoyager import LOG_NAME
 from transforms.storage import Storage
 
@@ -41,8 +48,16 @@ def index_folder(shard: Shard, storage: Storage) -> ShardIndex:
             messages.append(span)
         else:
             entries.append(Entry(span))
+    problems += _dead_links(shard, storage)
     index = join_tables(pair_members(entries, problems), tables, shard, storage)
     return join_messages(index, messages)
+
+
+def _dead_links(shard: Shard, storage: Storage) -> Iterator[Problem]:
+    for uri in storage.dead_links(shard.uri):
+        name, _ = readable_name(uri[len(shard.uri) :])
+        if not is_ignored(name):
+            yield Problem(name, RejectReason.MEMBER_UNREADABLE, DEAD_LINK)
 
 
 def read_folder(unit: Unit, source: Source) -> Iterator[RawScreen | Reject]:

@@ -14,6 +14,7 @@ from transforms.shards.defaults import is_defaults, read_defaults
 from transforms.shards.glob import expand_glob, has_magic
 from transforms.shards.index import FOLDERS
 from transforms.shards.names import (
+    DEAD_LINK,
     DEFAULTS_NAME,
     MESSAGES_NAME,
     PARQUET_SUFFIXES,
@@ -137,11 +138,21 @@ def _folder_shards(folder: str, storage: Storage) -> list[Shard]:
     if not shards and not has_images:
         shards = [f for f in files if _is_shard(f, has_images=False)]
     if shards:
+        _check_links(folder, shards, storage)
         return [_file_shard(f, storage) for f in shards]
     is_voyage = any(base_name(f.uri) == MESSAGES_NAME for f in files) and has_images
     kind = ShardKind.WEBVOYAGER if is_voyage else ShardKind.FOLDER
     notes = [name for name in told if is_defaults(name)]
     return [Shard(folder, kind, defaults=read_defaults(folder, notes, storage))]
+
+
+def _check_links(folder: str, shards: Sequence[ObjectStat], storage: Storage) -> None:
+    """A shard that a link does not reach would be lost with all it holds."""
+    deep = any("/" in shard.uri[len(folder) :] for shard in shards)
+    for uri in storage.dead_links(folder):
+        name = uri[len(folder) :]
+        if is_shard_file(name) and not is_ignored(name) and (deep or "/" not in name):
+            raise InputError(f"{uri}: {DEAD_LINK}; mend or remove it")
 
 
 def _is_shard(file: ObjectStat, *, has_images: bool) -> bool:

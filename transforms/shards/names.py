@@ -29,6 +29,9 @@ DEFAULTS_NAME = "shard.toml"
 MESSAGES_NAME = "interact_messages.json"
 _METADATA_SUFFIXES = (".jsonl", ".csv", ".parquet")
 
+DEAD_LINK = "a link to a file that is not there, or to itself"
+"""What is said of a link that leads nowhere."""
+
 _IGNORED_NAMES = frozenset({"thumbs.db", "desktop.ini", "_success", DEFAULTS_NAME})
 _IGNORED_FOLDER = "__MACOSX"
 

@@ -124,6 +124,9 @@ class Storage(Protocol):
         Files that are still being written (`TEMP_PREFIX`) are left out; a missing folder is empty.
         """
 
+    def dead_links(self, prefix: str) -> Sequence[str]:
+        """URIs of links below the folder `prefix` that lead nowhere, sorted; none on S3."""
+
     def write_atomic(self, uri: str, data: bytes) -> None:
         """Write or replace the object; readers see the old content or all of the new."""
 

@@ -30,6 +30,9 @@ _PASSING = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ESTALE, errno.ETIMEDOUT
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 """What file systems without hard links say: FAT, some network and bucket mounts."""
 
+_NOWHERE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}
+"""What a link says that is followed to no file and no folder."""
+
 _MISSING = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
 _COPIED = 2**20
 """Bytes copied at once."""
@@ -83,8 +86,18 @@ class LocalStorage:
         if not self.is_folder(prefix):
             return
         with _errors("list", prefix):
-            found = sorted(_walk(prefix.rstrip("/") or "/", set()), key=lambda file: file.uri)
-        yield from found
+            walked = _walk(prefix.rstrip("/") or "/", set())
+            files = [entry for entry in walked if not _leads_nowhere(entry) and entry.is_file()]
+            found = [ObjectStat(entry.path, entry.stat().st_size) for entry in files]
+        yield from sorted(found, key=lambda file: file.uri)
+
+    def dead_links(self, prefix: str) -> Sequence[str]:
+        """Links below the folder to what is not there, or to themselves."""
+        if not self.is_folder(prefix):
+            return []
+        with _errors("list", prefix):
+            walked = _walk(prefix.rstrip("/") or "/", set())
+            return sorted(entry.path for entry in walked if _leads_nowhere(entry))
 
     def write_atomic(self, uri: str, data: bytes) -> None:
         """Write beside the target, flush to disk, rename over it, flush the folder."""
@@ -143,27 +156,28 @@ def _errors(action: str, uri: str) -> Iterator[None]:
         raise StorageError(f"{uri}: cannot {action}: {error}") from error
 
 
-def _walk(folder: str, seen: set[tuple[int, int]]) -> Iterator[ObjectStat]:
+def _walk(folder: str, seen: set[tuple[int, int]]) -> Iterator[os.DirEntry[str]]:
+    """Everything below the folder but folders and unfinished files."""
     status = Path(folder).stat()
     if (status.st_dev, status.st_ino) in seen:
         return
     seen.add((status.st_dev, status.st_ino))
     with os.scandir(folder) as entries:
         for entry in entries:
-            if _leads_nowhere(entry):
-                continue
-            if entry.is_dir():
+            if not _leads_nowhere(entry) and entry.is_dir():
                 yield from _walk(entry.path, seen)
-            elif entry.is_file() and not entry.name.startswith(TEMP_PREFIX):
-                yield ObjectStat(entry.path, entry.stat().st_size)
+            elif not entry.name.startswith(TEMP_PREFIX):
+                yield entry
 
 
 def _leads_nowhere(entry: os.DirEntry[str]) -> bool:
-    """Whether an entry is a link to itself, directly or through others."""
+    """Whether an entry is a link to what is not there, or to itself, directly or through others."""
+    if not entry.is_symlink():
+        return False
     try:
-        entry.is_dir()
+        entry.stat()
     except OSError as error:
-        if error.errno == errno.ELOOP:
+        if error.errno in _NOWHERE:
             return True
         raise
     return False

@@ -131,6 +131,10 @@ class S3Storage:
         bucket, key = split_uri(uri)
         self._call(uri, "delete", "delete_object", Bucket=bucket, Key=key)
 
+    def dead_links(self, prefix: str) -> Sequence[str]:  # noqa: ARG002 - S3 has no links
+        """None."""
+        return ()
+
     def unfinished(self, prefix: str) -> Sequence[ObjectStat]:
         """Multipart uploads below the prefix; we start none, but another tool may have."""
         bucket, key = split_uri(_folder(prefix))
