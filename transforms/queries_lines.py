@@ -58,7 +58,7 @@ def _json_records(uri: str, text: str) -> Iterator[tuple[int, Mapping[str, objec
         try:
             fields = load_json(line)
         except ValueError as error:
-            raise _bad(uri, number, f"not JSON: {error}") from error
+            raise _bad(uri, number, str(error)) from error
         if not isinstance(fields, dict):
             raise _bad(uri, number, "a JSON object is expected")
         yield number, fields

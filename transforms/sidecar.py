@@ -13,7 +13,7 @@ from schemas.geometry import Box, Size
 from schemas.ids import canonical_json
 from schemas.provenance import Provenance
 from schemas.records import Query, Reject, TruthBox
-from transforms.sidecar_boxes import BoxConvention, lie_in_corner
+from transforms.sidecar_boxes import RATIO_KEYS, BoxConvention, lie_in_corner
 from transforms.sidecar_masks import MASKS, UNREADABLE, read_masks
 from transforms.sidecar_statement import (
     Statement,
@@ -46,7 +46,8 @@ class Sidecar:
         image_size: size of the image as the sidecar states it, or None.
         flags: what was noticed, sorted: `encoding_*`, `mojibake`, `truth_dropped`,
             `truth_clipped`, `truth_contradicts` and `truth_looks_xywh` (all truth is left out),
-            `truth_in_corner`, `replacement_char`.
+            `truth_in_corner`, `replacement_char`, `provenance_dropped` (`app`, `locale` and their
+            like that are no text).
         encoding: of its text, or None where there is no sidecar.
         masks: what no person may see, original upright pixels; None where it does not say, or not
             so that it can be read (`masks_unreadable`).
@@ -86,7 +87,7 @@ def parse_sidecar(
     try:
         fields = load_json(text)
     except ValueError as error:
-        return _invalid(f"not JSON: {error}", flags)
+        return _invalid(str(error), flags)
     if not isinstance(fields, dict):
         return _invalid(f"a JSON object is expected, this is {type(fields).__name__}", flags)
     noticed = {*flags, "replacement_char"} if "\ufffd" in text else set(flags)
@@ -133,6 +134,7 @@ def _read(
         else:
             queries.append(item)
     provenance = _provenance(fields)
+    flags |= {"provenance_dropped"} if _loses(fields, provenance) else set()
     texts = (*(query.instruction for query in queries), provenance.page_title or "")
     flags |= {"mojibake"} if any(map(is_mojibake, texts)) else set()
     elements = truth.elements()
@@ -201,6 +203,17 @@ def _provenance(fields: dict[str, object]) -> Provenance:
         source=_text(fields.get("source")),
         task=_text(fields.get("task")),
         step=_step(fields.get("step")),
+    )
+
+
+def _loses(fields: dict[str, object], read: Provenance) -> bool:
+    """Whether something is stated about the screen that is not what its column can hold."""
+    stated = {field.name: fields.get(field.name) for field in dataclasses.fields(Provenance)}
+    stated["licence"] = fields.get("licence", fields.get("license"))
+    ratios = (fields.get(key) for key in RATIO_KEYS)
+    stated["device_pixel_ratio"] = next((ratio for ratio in ratios if ratio is not None), None)
+    return any(
+        value not in (None, "") and getattr(read, name) is None for name, value in stated.items()
     )
 
 

@@ -72,15 +72,27 @@ def load_json(text: str) -> object:
     """The value of a JSON text.
 
     Raises:
-        ValueError: if it is not JSON, or nests too deep to read.
+        ValueError: if it is not JSON, nests too deep to read, or says two things under one key:
+            readers of JSON differ in which of them they take (RFC 8259, section 4).
     """
     try:
-        value: object = json.loads(text)
+        value: object = json.loads(text, object_pairs_hook=_without_contradiction)
     except RecursionError as error:
         raise ValueError("nested too deep") from error
+    except json.JSONDecodeError as error:
+        raise ValueError(f"not JSON: {error}") from error
     if _is_too_deep(value):
         raise ValueError(f"nested too deep, over {MAX_DEPTH} levels")
     return value
+
+
+def _without_contradiction(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        for key, value in pairs:
+            if value != fields[key]:
+                raise ValueError(f"the key `{clean(key)}` stands twice in one object; keep one")
+    return fields
 
 
 def _is_too_deep(value: object) -> bool:

@@ -277,3 +277,52 @@ def test_null_visibility_says_as_little_as_none() -> None:
     element = {"bbox_px": [1, 2, 3, 4], "visible": None, "occluded": None}
     found = parse_sidecar(json.dumps({"elements": [element]}).encode(), Size(400, 200))
     assert found.elements == (TruthBox(Box(1, 2, 3, 4)),)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"queries": ["Abrí A"], "app": "x", "queries": ["Abrí B"]}',
+        '{"queries": [{"instruction": "Abrí A", "instruction": "Abrí B"}]}',
+        '{"queries": ["Abrí A"], "masks": [[0, 0, 9, 9]], "masks": []}',
+    ],
+)
+def test_two_values_of_one_key_are_refused_by_name_and_never_chosen_from(text: str) -> None:
+    result = parse_sidecar(text.encode())
+    (reject,) = result.rejects
+    assert reject.reason is RejectReason.SIDECAR_INVALID
+    key = "instruction" if "instruction" in text else "masks" if "masks" in text else "queries"
+    assert reject.detail == f"the key `{key}` stands twice in one object; keep one"
+    assert (result.queries, result.masks) == ((), None)
+
+
+def test_a_key_that_says_the_same_twice_does_no_harm() -> None:
+    result = parse_sidecar(b'{"app": "x", "queries": ["Abrir"], "app": "x"}')
+    assert result.provenance.app == "x"
+    assert [query.instruction for query in result.queries] == ["Abrir"]
+    assert result.rejects == ()
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"app": {"name": "oscar"}},
+        {"app": ["oscar"]},
+        {"locale": True},
+        {"license": []},
+        {"step": "tercero"},
+        {"device_pixel_ratio": "2x"},
+        {"dpr": 0},
+    ],
+)
+def test_what_is_said_of_a_screen_and_cannot_be_kept_is_flagged(fields: dict[str, object]) -> None:
+    result = parse({"queries": ["Abrir"], **fields})
+    assert "provenance_dropped" in result.flags
+    assert len(result.queries) == 1
+
+
+@pytest.mark.parametrize(
+    "fields", [{"app": None}, {"app": ""}, {"app": "x"}, {"app_version": 4.2}, {"step": 0}, {}]
+)
+def test_what_is_kept_or_says_nothing_is_not_flagged(fields: dict[str, object]) -> None:
+    assert parse({"queries": ["Abrir"], **fields}).flags == ()

@@ -105,7 +105,7 @@ def _json_records(name: str, file: BinaryIO) -> Records:
         try:
             fields = load_json(text)
         except ValueError as error:
-            yield BadRecord(number, f"not JSON: {error}")
+            yield BadRecord(number, str(error))
             continue
         image = fields.get(FILE_NAME) if isinstance(fields, dict) else None
         yield _record(name, number, image, place, flags=flags)
