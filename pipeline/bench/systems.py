@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -12,14 +12,16 @@ from pipeline.claim import claim_plan
 from pipeline.config import JobConfig
 from pipeline.copies import with_copies
 from pipeline.plan import make_plan
-from pipeline.settings import worker_settings
+from pipeline.settings import PREFETCH_SCREENS, worker_settings
 from schemas.records import Answer
 from transforms.ask import compose
 from transforms.engines.base import Engine, EngineInfo, EngineRequest
 from transforms.engines.holder import release_engine
 from transforms.engines.vllm import VllmEngine
 from transforms.engines.vllm_whole import chat_whole
+from transforms.infer import IDLE_WAIT
 from transforms.load import decode, read
+from transforms.prefetch import Prefetch
 from transforms.work import Asked
 
 
@@ -72,12 +74,18 @@ class Round:
 
 def composed_requests(config: JobConfig) -> list[EngineRequest]:
     """Everything the job will ask, images decoded and resized, in its order."""
+    return list(compose_requests(config))
+
+
+def compose_requests(config: JobConfig) -> Iterator[EngineRequest]:
+    """The same one after another, a few screens ahead in threads."""
     plan = make_plan(config)
     settings = worker_settings(config, plan)
     with ThreadPoolExecutor(settings.decode_threads) as pool:
         decoded = decode(read(plan.units, settings.load), settings.load, pool)
-        events = compose(decoded, settings.compose, pool)
-        return [ask.request for event in events if isinstance(event, Asked) for ask in event.asks]
+        for event in compose(decoded, settings.compose, pool):
+            if isinstance(event, Asked):
+                yield from (ask.request for ask in event.asks)
 
 
 def raw_round(engine: VllmEngine, requests: Sequence[EngineRequest]) -> Round:
@@ -121,4 +129,35 @@ def job_round(engine: Engine, config: JobConfig) -> Round:
         sum(record.counts.prompt_tokens for record in records),
         sum(record.worker.cached_tokens for record in records),
         sum(record.counts.output_tokens for record in records),
+    )
+
+
+def fed_round(engine: Engine, requests: Iterable[EngineRequest]) -> Round:
+    """Requests fed as `infer` feeds those of a job, made ahead in a thread; nothing is written.
+
+    Raises:
+        EngineError: when the engine cannot go on.
+    """
+    started, cpu = time.monotonic(), time.process_time()
+    answers: list[Answer] = []
+    submitted = 0
+    ahead = Prefetch(requests, PREFETCH_SCREENS)
+    try:
+        while not ahead.exhausted or len(answers) < submitted:
+            while submitted - len(answers) < engine.info.max_in_flight:
+                request = ahead.poll(0.0 if submitted > len(answers) else IDLE_WAIT)
+                if request is None:
+                    break
+                engine.submit(request)
+                submitted += 1
+            answers += engine.collect()
+    finally:
+        ahead.close()
+    return Round(
+        time.monotonic() - started,
+        time.process_time() - cpu,
+        sum(answer.error_reason is None for answer in answers),
+        sum(answer.prompt_tokens for answer in answers),
+        sum(answer.cached_tokens for answer in answers),
+        sum(one.token_count for answer in answers for one in answer.completions),
     )

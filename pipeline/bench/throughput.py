@@ -8,17 +8,25 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
+from typing import TypeAlias
 
 from pydantic import JsonValue
 
-from pipeline.bench.systems import Round, composed_requests, job_round, raw_round
-from pipeline.bench.workloads import Workload, suitable, workload_job
+from pipeline.bench.agents import STEPS, agent_requests, measured_agents
+from pipeline.bench.engine import engine_for, settings_for
+from pipeline.bench.systems import Round, composed_requests, fed_round, job_round, raw_round
+from pipeline.bench.workloads import AGENTS, Workload, suitable, workload_job
 from pipeline.config import JobConfig, OutputConfig
 from pipeline.model import resolve_model
+from pipeline.settings import DECODE_THREADS
 from schemas.errors import PantallaError
-from transforms.engines.vllm import VllmEngine, start_vllm
+from schemas.profile import ModelProfile
+from transforms.engines.vllm import VllmEngine
 from transforms.engines.vllm_whole import forget_everything
 from transforms.profiles.load import load_profile
+
+Status: TypeAlias = "Callable[[str], None]"
+"""Is told when a step begins."""
 
 
 class UnequalWorkError(PantallaError):
@@ -45,7 +53,7 @@ def bench_throughput(
     screens: int,
     rounds: int,
     names: tuple[str, ...] = (),
-    status: Callable[[str], None] = lambda _: None,
+    status: Status = lambda _: None,
 ) -> list[Comparison]:
     """Measure every workload on one engine, after a round of each system that does not count.
 
@@ -53,7 +61,7 @@ def bench_throughput(
         config: its model, engine arguments and sampling are measured.
         screens: of each workload.
         rounds: of each system.
-        names: of the workloads; none = all that the model can be asked.
+        names: of the workloads; none = all that a job of this model can ask.
         status: told when a step begins.
 
     Raises:
@@ -61,46 +69,78 @@ def bench_throughput(
         EngineError: if the engine does not start, or dies.
         UnequalWorkError: if a system answered fewer requests than the other.
     """
-    workloads = suitable(load_profile(config.model.profile), names)
+    profile = load_profile(config.model.profile)
+    workloads = suitable(profile, names)
     status("Starting the engine")
-    engine = start_vllm(resolve_model(config.model).vllm)
+    engine = engine_for(config, workloads)
+    found = []
     try:
         with tempfile.TemporaryDirectory(prefix="pantalla-bench-") as folder:
-            return [
-                _compare(engine, config, workload, screens, rounds, Path(folder), status)
-                for workload in workloads
-            ]
+            for workload in workloads:
+                if workload == AGENTS:
+                    systems = _agent_systems(engine, profile, screens, status)
+                else:
+                    systems = _job_systems(engine, config, workload, screens, Path(folder))
+                found.append(_compare(workload, systems, engine, rounds, status))
     finally:
         engine.close()
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Systems:
+    """Both ways through one workload; ours is told which turn it is."""
+
+    screens: int
+    raw: Callable[[], Round]
+    ours: Callable[[int], Round]
 
 
 def _compare(
-    engine: VllmEngine,
-    config: JobConfig,
-    workload: Workload,
-    screens: int,
-    rounds: int,
-    folder: Path,
-    status: Callable[[str], None],
+    workload: Workload, systems: _Systems, engine: VllmEngine, rounds: int, status: Status
 ) -> Comparison:
-    job = workload_job(config, workload, screens, folder)
-    requests = composed_requests(job)
     raw, ours = [], []
     for turn in range(rounds + 1):
         status(
             f"{workload.name}: round {turn} of {rounds}" if turn else f"{workload.name}: warming"
         )
         forget_everything(engine)
-        raw.append(raw_round(engine, requests))
+        raw.append(systems.raw())
         forget_everything(engine)
-        place = OutputConfig(dataset=str(folder / f"{workload.name}-{turn}"))
-        ours.append(job_round(engine, job.model_copy(update={"output": place})))
+        ours.append(systems.ours(turn))
         if raw[-1].samples != ours[-1].samples:
             raise UnequalWorkError(
                 f"{workload.name}: raw vLLM answered {raw[-1].samples} requests, the job "
                 f"{ours[-1].samples}"
             )
-    return Comparison(workload, screens, tuple(raw[1:]), tuple(ours[1:]))
+    return Comparison(workload, systems.screens, tuple(raw[1:]), tuple(ours[1:]))
+
+
+def _job_systems(
+    engine: VllmEngine, config: JobConfig, workload: Workload, screens: int, folder: Path
+) -> _Systems:
+    job = workload_job(config, workload, screens, folder)
+    requests = composed_requests(job)
+
+    def ours(turn: int) -> Round:
+        place = OutputConfig(dataset=str(folder / f"{workload.name}-{turn}"))
+        return job_round(engine, job.model_copy(update={"output": place}))
+
+    return _Systems(screens, lambda: raw_round(engine, requests), ours)
+
+
+def _agent_systems(
+    engine: VllmEngine, profile: ModelProfile, screens: int, status: Status
+) -> _Systems:
+    agents, count = measured_agents(engine, profile), max(1, screens // STEPS)
+    status(f"{AGENTS.name}: {agents.sizes}")
+
+    requests = list(agent_requests(agents, count, DECODE_THREADS))
+    return _Systems(
+        count * STEPS,
+        lambda: raw_round(engine, requests),
+        lambda _: fed_round(engine, agent_requests(agents, count, DECODE_THREADS)),
+    )
 
 
 _HEADINGS = (
@@ -145,7 +185,7 @@ def as_json(found: Sequence[Comparison], config: JobConfig) -> JsonValue:
     return {
         "model": model.name,
         "revision": model.revision,
-        "engine": dict(model.vllm.engine),
+        "engine": dict(settings_for(config, [one.workload for one in found]).engine),
         "processors": os.cpu_count(),
         "load_average": list(os.getloadavg()),
         "workloads": [

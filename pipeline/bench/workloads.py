@@ -44,6 +44,10 @@ WORKLOADS = (
 )
 """One query a screen; eight; one with eight samples; long lists of mixed length."""
 
+AGENTS = Workload("agents", 1)
+"""Several screens and a long text in each request, see `pipeline.bench.agents`. Only by name: the
+job asks about one screen at a time, and the engine needs other arguments for it."""
+
 
 def suitable(profile: ModelProfile, names: tuple[str, ...]) -> tuple[Workload, ...]:
     """The workloads of these names, all if there are none, that the profile can be asked.
@@ -51,7 +55,7 @@ def suitable(profile: ModelProfile, names: tuple[str, ...]) -> tuple[Workload, .
     Raises:
         ConfigError: if there is no such workload, or the profile can do none of them.
     """
-    known = {workload.name: workload for workload in WORKLOADS}
+    known = {workload.name: workload for workload in (*WORKLOADS, AGENTS)}
     for name in names:
         if name not in known:
             raise ConfigError(f"--workload {name}: no such workload; choose of {', '.join(known)}")
@@ -74,7 +78,7 @@ def workload_job(config: JobConfig, workload: Workload, screens: int, folder: Pa
     """
     shard = folder / f"{workload.name}.tar"
     family = load_profile(config.model.profile).probe_screens
-    shard.write_bytes(screens_tar(islice(_scenes(family), screens), workload))
+    shard.write_bytes(screens_tar(islice(scenes(family), screens), workload))
     changed = config.model_dump(mode="json", exclude={"input", "label_studio"})
     changed["input"] = {
         "shards": [str(shard)],
@@ -86,7 +90,7 @@ def workload_job(config: JobConfig, workload: Workload, screens: int, folder: Pa
     return JobConfig.model_validate(changed)
 
 
-def _scenes(family: ProbeScreens) -> Iterator[Scene]:
+def scenes(family: ProbeScreens) -> Iterator[Scene]:
     """The screens of one probe after another: each as the profile's own probe draws them."""
     for seed in count():
         yield from SCENE_MAKERS[family](Extent.FULL, seed)

@@ -14,6 +14,21 @@ from schemas.resize import AnyResizeRule
 
 
 @dataclass(frozen=True, slots=True)
+class Exchange:
+    """An earlier turn of a conversation: what was shown and asked, and what was answered.
+
+    Attributes:
+        image: RGB, at the seen size.
+        image_key: identity of exactly these pixels.
+    """
+
+    image: Image.Image
+    image_key: str
+    prompt: str
+    reply: str
+
+
+@dataclass(frozen=True, slots=True)
 class EngineRequest:
     """One request as the engine needs it.
 
@@ -30,6 +45,7 @@ class EngineRequest:
         keep_special_tokens: whether special tokens stay in the answer's text.
         timeout_seconds: the engine answers within this time, or gives the request up and answers
             it with an error; None = no limit.
+        earlier: turns before this one, oldest first; the job has none, a benchmark of agents does.
     """
 
     request_id: str
@@ -46,6 +62,7 @@ class EngineRequest:
     image_first: bool = True
     keep_special_tokens: bool = False
     timeout_seconds: float | None = None
+    earlier: tuple[Exchange, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

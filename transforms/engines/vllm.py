@@ -226,7 +226,15 @@ class VllmEngine:
         )
         # With n > 1 this is the count of the child that ended last; the others differ by a block.
         cached = output.num_cached_tokens or 0
-        return Answer(request.request_id, completions, prompt_tokens, cached, image_tokens=shown)
+        return Answer(
+            request.request_id,
+            completions,
+            prompt_tokens,
+            cached,
+            image_tokens=shown,
+            # Only with `disable_log_stats = false`; with n > 1 of the child that ended last.
+            first_token_seconds=output.metrics.first_token_latency if output.metrics else None,
+        )
 
     def close(self) -> None:
         """Stop the engine, free its memory and reap its processes; may be called twice.

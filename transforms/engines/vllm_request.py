@@ -4,20 +4,27 @@ from __future__ import annotations
 
 from schemas.codes import RejectReason
 from schemas.records import Answer
-from transforms.engines.base import EngineRequest
+from transforms.engines.base import EngineRequest, Exchange
 
 _LENGTH_PARAMETERS = frozenset({"input_tokens", "input_text"})
 
 
 def chat_messages(request: EngineRequest) -> list[dict[str, object]]:
-    """The conversation: system text if any, then one user turn of image and text."""
-    image = {"type": "image_pil", "image_pil": request.image, "uuid": request.image_key}
-    text = {"type": "text", "text": request.prompt}
-    content = [image, text] if request.image_first else [text, image]
-    turns: list[dict[str, object]] = [{"role": "user", "content": content}]
+    """The conversation: system text if any, earlier turns, then one user turn of image and text."""
+    turns: list[dict[str, object]] = []
     if request.system is not None:
-        turns.insert(0, {"role": "system", "content": request.system})
+        turns.append({"role": "system", "content": request.system})
+    for turn in request.earlier:
+        turns.append(_shown(turn, image_first=request.image_first))
+        turns.append({"role": "assistant", "content": turn.reply})
+    turns.append(_shown(request, image_first=request.image_first))
     return turns
+
+
+def _shown(turn: EngineRequest | Exchange, *, image_first: bool) -> dict[str, object]:
+    image = {"type": "image_pil", "image_pil": turn.image, "uuid": turn.image_key}
+    text = {"type": "text", "text": turn.prompt}
+    return {"role": "user", "content": [image, text] if image_first else [text, image]}
 
 
 def refused(request: EngineRequest, error: Exception) -> Answer:
