@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 
 from pipeline.announce import is_listened_to
@@ -20,12 +21,15 @@ from transforms.ask import compose
 from transforms.commit import DatasetWriter
 from transforms.counts import count_unit
 from transforms.engines.holder import HeldEngine, hold_engine
-from transforms.infer import infer
+from transforms.infer import infer_in_steps
 from transforms.judge import judge
 from transforms.load import decode, read
-from transforms.prefetch import Prefetch
+from transforms.prefetch import Prefetch, map_behind
 from transforms.rows import RowSettings, annotation_rows, reject_rows, screen_rows, to_table
-from transforms.work import JudgedUnit
+from transforms.work import AnsweredUnit
+
+COMMITS_BEHIND = 4
+"""Answered units that may wait to be written: a slow store stops no engine unless it stays slow."""
 
 
 def annotate_lot(lot: Lot, settings: WorkerSettings) -> Iterator[CommitRecord]:
@@ -46,8 +50,9 @@ def _nothing() -> None:
 def annotate_here(lot: Lot, settings: WorkerSettings) -> Records:
     """Annotate and commit the units of a lot; yields a record as each unit becomes real.
 
-    Reading, decoding and composing run ahead in threads; this thread owns the engine and writes.
-    A unit that is committed already is skipped, so any runner may repeat a lot.
+    Reading, decoding and composing run ahead in threads, judging and writing behind in another:
+    this thread only feeds the engine, which waits for neither. A unit that is committed already is
+    skipped, so any runner may repeat a lot.
 
     Raises:
         EngineError: if the engine cannot start or go on.
@@ -56,17 +61,17 @@ def annotate_here(lot: Lot, settings: WorkerSettings) -> Records:
     if stop_requested():
         return  # before minutes go into an engine that nobody waits for
     held = hold_engine(settings.engine_factory, settings.run_id)
-    writer = settings.writer
     with ThreadPoolExecutor(settings.decode_threads, "pantalla-decode") as pool:
-        units = pending_units(lot.units, writer)
+        units = pending_units(lot.units, settings.writer)
         loaded = read(units, settings.load)
         decoded = decode(loaded, settings.load, pool)
         composed = compose(decoded, settings.compose, pool)
         events = Prefetch(composed, settings.prefetch_screens)
         try:
-            answered = infer(events, held.engine, held.clock, abandon_requested)
-            judged = judge(answered, settings.judge)
-            yield from commit(judged, writer, settings.row_settings(held.engine.info), held)
+            steps = infer_in_steps(events, held.engine, held.clock, abandon_requested)
+            answered = (step and Answered(step, _share(held)) for step in steps)
+            finish = partial(commit, settings, settings.row_settings(held.engine.info))
+            yield from map_behind(finish, answered, COMMITS_BEHIND, "pantalla-commit")
         finally:
             events.close()
 
@@ -80,31 +85,57 @@ def pending_units(units: Iterable[Unit], writer: DatasetWriter) -> Iterator[Unit
             yield unit
 
 
-def commit(
-    units: Iterable[JudgedUnit], writer: DatasetWriter, rows: RowSettings, held: HeldEngine
-) -> Iterator[CommitRecord]:
-    """Write each unit's tables and its commit record."""
-    for unit in units:
-        annotations = annotation_rows(unit, rows)
-        tables = {
-            "annotations": to_table("annotations", annotations),
-            "screens": to_table("screens", screen_rows(unit)),
-            "rejects": to_table("rejects", reject_rows(unit)),
-        }
-        counts = count_unit(unit, len(annotations))
-        yield writer.commit(unit.unit, tables, counts, _worker_stats(unit, rows, held))
+@dataclass(frozen=True, slots=True)
+class EngineShare:
+    """What the engine spent since the unit before; see `WorkerStats`."""
+
+    busy_seconds: float
+    step_seconds: float
+    start_seconds: float
 
 
-def _worker_stats(unit: JudgedUnit, rows: RowSettings, held: HeldEngine) -> WorkerStats:
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A unit whose last answer is in, and what the engine spent until then."""
+
+    unit: AnsweredUnit
+    share: EngineShare
+
+
+def commit(settings: WorkerSettings, rows: RowSettings, answered: Answered) -> CommitRecord:
+    """Judge a unit, write its tables and its commit record. Needs no engine: any thread does.
+
+    Raises:
+        StorageError: if a part cannot be written.
+        DatasetError: if the dataset is another job's by now.
+    """
+    unit = judge(answered.unit, settings.judge)
+    annotations = annotation_rows(unit, rows)
+    tables = {
+        "annotations": to_table("annotations", annotations),
+        "screens": to_table("screens", screen_rows(unit)),
+        "rejects": to_table("rejects", reject_rows(unit)),
+    }
+    counts = count_unit(unit, len(annotations))
+    worker = _worker_stats(answered, rows)
+    return settings.writer.commit(unit.unit, tables, counts, worker)
+
+
+def _share(held: HeldEngine) -> EngineShare:
     start_seconds, held.start_seconds = held.start_seconds, 0.0
+    return EngineShare(held.clock.take(), held.clock.take_steps(), start_seconds)
+
+
+def _worker_stats(answered: Answered, rows: RowSettings) -> WorkerStats:
+    unit, share = answered.unit, answered.share
     return WorkerStats(
         engine=rows.engine,
         engine_version=rows.engine_version,
         pid=os.getpid(),
         seconds=time.monotonic() - unit.started,
-        engine_busy_seconds=held.clock.take(),
-        engine_step_seconds=held.clock.take_steps(),
-        engine_start_seconds=start_seconds,
+        engine_busy_seconds=share.busy_seconds,
+        engine_step_seconds=share.step_seconds,
+        engine_start_seconds=share.start_seconds,
         peak_memory_bytes=peak_memory_bytes(),
-        cached_tokens=sum(entry.answer.cached_tokens for entry in unit.judged),
+        cached_tokens=sum(answer.cached_tokens for answer in unit.answers.values()),
     )

@@ -71,7 +71,21 @@ def infer(
     clock: BusyClock,
     give_up: Callable[[], bool] = lambda: False,
 ) -> Iterator[AnsweredUnit]:
+    """Units as they are answered: `infer_in_steps` without its steps."""
+    steps = infer_in_steps(events, engine, clock, give_up)
+    return (step for step in steps if step is not None)
+
+
+def infer_in_steps(
+    events: Prefetch[ComposeEvent],
+    engine: Engine,
+    clock: BusyClock,
+    give_up: Callable[[], bool] = lambda: False,
+) -> Iterator[AnsweredUnit | None]:
     """Ask everything that `events` brings; yield each unit when its last answer is in.
+
+    After each step of the engine None is yielded, so that the caller can see to what waits; the
+    sooner it comes back, the sooner the engine goes on.
 
     Requests of one screen are submitted one after another, so that the engine's prefix and image
     caches hit. The engine is stepped whenever it has work, and fed whenever it has room; only
@@ -94,14 +108,19 @@ def infer(
             return
         _fill(events, engine, desk, pending, clock)
         if desk.in_flight:
-            with clock.step():
-                answers = engine.collect()
-            for answer in answers:
-                desk.receive(answer)
-        if not desk.in_flight:
-            clock.stop()
+            _step(engine, desk, clock)
         while desk.done:
             yield desk.done.popleft()
+        yield None
+
+
+def _step(engine: Engine, desk: _Desk, clock: BusyClock) -> None:
+    with clock.step():
+        answers = engine.collect()
+    for answer in answers:
+        desk.receive(answer)
+    if not desk.in_flight:
+        clock.stop()
 
 
 def _fill(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from schemas.codes import RejectReason, Stage
@@ -27,22 +26,19 @@ class JudgeSettings:
     route: RouteSettings
 
 
-def judge(units: Iterable[AnsweredUnit], settings: JudgeSettings) -> Iterator[JudgedUnit]:
-    """Read, score and route every answer; a failed request becomes a reject of its unit."""
-    for work in units:
-        judged: list[Judged] = []
-        refused = list(work.refused)
-        for posed in work.posed:
-            answer = work.answers[posed.question.sample.sample_id]
-            if answer.error_reason is not None:
-                refused.append(_refused(work, posed, answer, answer.error_reason))
-            elif not answer.completions:
-                refused.append(_refused(work, posed, answer, RejectReason.ENGINE_FAILED))
-            else:
-                judged.append(_judge(posed, answer, settings))
-        yield JudgedUnit(
-            work.unit, work.started, tuple(work.screens), tuple(judged), tuple(refused)
-        )
+def judge(work: AnsweredUnit, settings: JudgeSettings) -> JudgedUnit:
+    """Read, score and route every answer; a failed request becomes a reject of the unit."""
+    judged: list[Judged] = []
+    refused = list(work.refused)
+    for posed in work.posed:
+        answer = work.answers[posed.question.sample.sample_id]
+        if answer.error_reason is not None:
+            refused.append(_refused(work, posed, answer, answer.error_reason))
+        elif not answer.completions:
+            refused.append(_refused(work, posed, answer, RejectReason.ENGINE_FAILED))
+        else:
+            judged.append(_judge(posed, answer, settings))
+    return JudgedUnit(work.unit, work.started, tuple(work.screens), tuple(judged), tuple(refused))
 
 
 def _judge(posed: Posed, answer: Answer, settings: JudgeSettings) -> Judged:

@@ -1,4 +1,4 @@
-"""Work ahead of the engine: ordered parallel maps and a bounded background reader."""
+"""Work ahead of the engine and behind it: ordered maps in threads, a bounded background reader."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, Future
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from typing import Generic, TypeVar
 
 from schemas.errors import DeadlineError
@@ -51,6 +51,56 @@ def _result(future: Future[Iterable[B]]) -> Iterable[B]:
         raise DeadlineError(
             f"one screen was not decoded or resized within {ITEM_SECONDS:g} s"
         ) from None
+
+
+def map_behind(
+    function: Callable[[A], B], items: Iterable[A | None], depth: int, name: str
+) -> Iterator[B]:
+    """`function` over `items` in one thread behind the consumer, results in the order of `items`.
+
+    Results are handed on as soon as `items` brings something, an item or None. Only when `depth`
+    items wait is the next one held back. When `items` fails, what it brought before is finished
+    first; what was not begun when the consumer leaves is dropped.
+
+    Args:
+        function: called in that thread only.
+        items: None gives time to look for results, and nothing else.
+        depth: items that may wait for the thread, at least 1.
+        name: of the thread.
+
+    Raises:
+        Exception: whatever `function` raised, in the place of its result, or `items`.
+    """
+    waiting: deque[Future[B]] = deque()
+    pool = ThreadPoolExecutor(1, name)
+    try:
+        for item in (source := _Until(items)):
+            if item is not None:
+                if len(waiting) >= depth:
+                    yield waiting.popleft().result()
+                waiting.append(pool.submit(function, item))
+            while waiting and waiting[0].done():
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+        if source.error is not None:
+            raise source.error
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+class _Until(Generic[A]):
+    """Iterates a source until it ends or fails, and keeps its error for later."""
+
+    def __init__(self, source: Iterable[A]) -> None:
+        self._source = source
+        self.error: Exception | None = None
+
+    def __iter__(self) -> Iterator[A]:
+        try:
+            yield from self._source
+        except Exception as error:  # noqa: BLE001 - raised by whoever iterates, once it is ready
+            self.error = error
 
 
 class _End:

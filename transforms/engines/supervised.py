@@ -66,7 +66,9 @@ class SupervisedEngine:
     @property
     def info(self) -> EngineInfo:
         """What the engine is, also while it is being rebuilt; with less room after trouble."""
-        return replace(self._info, max_in_flight=min(self._room, self._info.max_in_flight))
+        if self._room >= self._info.max_in_flight:  # nearly always, and asked for every request
+            return self._info
+        return replace(self._info, max_in_flight=self._room)
 
     @property
     def steps(self) -> int:
