@@ -41,6 +41,22 @@ class ComposeSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked of which screen.
+
+    Attributes:
+        prompt: the whole user text, as `prompt_text` makes it of the instruction.
+        shown: size of the image that the model sees, pixels.
+    """
+
+    screen_id: str
+    kind: QueryKind
+    instruction: str
+    prompt: str
+    shown: Size
+
+
+@dataclass(frozen=True, slots=True)
 class Question:
     """A sample with what is needed to ask it and to read its answers.
 
@@ -109,14 +125,33 @@ def _question(
 ) -> Question:
     sampling, n = request_sampling(query.kind, profile, settings)
     prompt = prompt_text(task, query.instruction, seen.seen)
-    sample_id = content_id(
+    asked = Asked(screen.screen_id, query.kind, query.instruction, prompt, seen.seen)
+    sample_id = id_of_sample(asked, profile, frame, settings)
+    sample = Sample(sample_id, screen.screen_id, query, prompt, task.prompt_version, seen)
+    return Question(sample, task, sampling, n, request_seed(sample_id))
+
+
+def id_of_sample(
+    asked: Asked, profile: ModelProfile, frame: FrameKind, settings: ComposeSettings
+) -> str:
+    """The id of a sample: a hash of everything that shapes its answer.
+
+    Args:
+        asked: what is asked of which screen.
+        profile: how the model is asked; it has a task of this kind.
+        frame: the resolved convention of the answers.
+        settings: what the job adds.
+    """
+    task = profile.tasks[asked.kind]
+    sampling, n = request_sampling(asked.kind, profile, settings)
+    return content_id(
         {
-            "screen_id": screen.screen_id,
-            "kind": query.kind,
-            "instruction": query.instruction,
+            "screen_id": asked.screen_id,
+            "kind": asked.kind,
+            "instruction": asked.instruction,
             "prompt_version": task.prompt_version,
-            "prompt": prompt,
-            "system": system_text(task, seen.seen),
+            "prompt": asked.prompt,
+            "system": system_text(task, asked.shown),
             "answer_format": task.answer_format,
             "schema": grammar_text(task),
             "chat_template_kwargs": dict(profile.chat_template_kwargs),
@@ -129,8 +164,6 @@ def _question(
             **_form(task),
         }
     )
-    sample = Sample(sample_id, screen.screen_id, query, prompt, task.prompt_version, seen)
-    return Question(sample, task, sampling, n, request_seed(sample_id))
 
 
 def _sampling_ingredients(

@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+PLACES = ("x", "y", "x1", "y1", "x2", "y2")
+"""Columns of a point and a box, px."""
+
 _SLACK = 1e-6
 """Pixels: what a conversion between frames in double precision may lose."""
 
@@ -34,6 +37,15 @@ def bad_geometry(
     for low, high in (("x1", "x2"), ("y1", "y2")):
         bad |= ~absent[low] & ~(values[low] < values[high])
     return bad
+
+
+def point_outside_box(columns: dict[str, pa.Array]) -> np.ndarray:
+    """Which rows have a point and a box that does not hold it; columns as of `bad_geometry`."""
+    values = {name: _floats(column) for name, column in columns.items()}
+    with np.errstate(invalid="ignore"):  # a null is NaN, and compares as false
+        beside = (values["x"] < values["x1"] - _SLACK) | (values["x"] > values["x2"] + _SLACK)
+        above = (values["y"] < values["y1"] - _SLACK) | (values["y"] > values["y2"] + _SLACK)
+    return np.asarray(beside | above)
 
 
 def _floats(column: pa.Array) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -22,9 +22,14 @@ class Unique:
 
     def add(self, owner: str, keys: Iterable[str]) -> None:
         """The keys of one owner, each once."""
-        hashes = np.array([int(sha256_hex(key.encode())[:16], 16) for key in keys], dtype=np.uint64)
+        hashes = _hashes(keys)
         self._hashes.append(hashes)
         self._owners.append((owner, len(hashes)))
+
+    def holds(self, keys: Sequence[str]) -> list[bool]:
+        """Of each key, whether any owner has it."""
+        known = np.concatenate([np.empty(0, dtype=np.uint64), *self._hashes])
+        return [bool(found) for found in np.isin(_hashes(keys), known)]
 
     def doubled(self) -> list[tuple[int, list[str]]]:
         """For each group of owners that share keys: how many keys, and the owners."""
@@ -43,3 +48,7 @@ class Unique:
             (count, sorted({self._owners[first][0], self._owners[second][0]}))
             for (first, second), count in groups.items()
         ]
+
+
+def _hashes(keys: Iterable[str]) -> np.ndarray:
+    return np.array([int(sha256_hex(key.encode())[:16], 16) for key in keys], dtype=np.uint64)

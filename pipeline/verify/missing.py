@@ -27,7 +27,7 @@ def reported_units(dataset: Dataset) -> int:
 
 def check_missing(
     dataset: Dataset, committed: AbstractSet[str], reported: int, verdict: Verdict
-) -> None:
+) -> bool:
     """Compare the records with what the last report and the plans tell.
 
     Units only ever come to a dataset, so fewer than were reported means that records were lost. A
@@ -38,6 +38,9 @@ def check_missing(
         committed: units that have a record.
         reported: see `reported_units`.
         verdict: is added to.
+
+    Returns:
+        Whether it is known that every unit that was ever planned is there.
     """
     if len(committed) < reported:
         detail = f"{len(committed)} units have a record that can be read, {reported} had one"
@@ -46,5 +49,6 @@ def check_missing(
         planned = known_order(dataset.uri, dataset.storage)
     except (DatasetError, StorageError) as error:
         verdict.add("order", dataset.uri, str(error))
-        return
+        return False
     verdict.waiting = len(planned.keys() - committed)
+    return planned.keys() == committed

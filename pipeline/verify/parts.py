@@ -30,19 +30,28 @@ def checked_part(storage: Storage, root: str, part: PartRef, verdict: Verdict) -
         verdict.add("part", uri, f"{len(data)} bytes, {part.byte_size} were committed")
     elif sha256_hex(data) != part.sha256:
         verdict.add("part", uri, "its SHA-256 is not the one that was committed")
-    return _table(data, uri, part, verdict)
+    table = read_table(data, uri, part.table, verdict)
+    if table is not None and table.num_rows != part.rows:
+        verdict.add("part", uri, f"{table.num_rows} rows, {part.rows} were committed")
+    return table
 
 
-def _table(data: bytes, uri: str, part: PartRef, verdict: Verdict) -> pa.Table | None:
+def read_table(data: bytes, uri: str, name: str, verdict: Verdict) -> pa.Table | None:
+    """The rows of a Parquet file; None where it cannot be read or has no schema that fits.
+
+    Args:
+        data: the file.
+        uri: where it is, for the findings.
+        name: the table that it is of.
+        verdict: is added to.
+    """
     try:
         file = pq.ParquetFile(io.BytesIO(data), page_checksum_verification=True)
         table = file.read()
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         verdict.add("part", uri, f"cannot be read: {error}")
         return None
-    if table.num_rows != part.rows:
-        verdict.add("part", uri, f"{table.num_rows} rows, {part.rows} were committed")
-    return table if _schema_fits(table.schema, uri, part.table, verdict) else None
+    return table if _schema_fits(table.schema, uri, name, verdict) else None
 
 
 def _schema_fits(schema: pa.Schema, uri: str, name: str, verdict: Verdict) -> bool:

@@ -9,14 +9,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipeline.verify.asked import AskedAs, wrong_asked
 from pipeline.verify.counts import wrong_counts
 from pipeline.verify.findings import Verdict
-from pipeline.verify.geometry import bad_geometry
+from pipeline.verify.geometry import PLACES, bad_geometry, point_outside_box
 from schemas.codes import QueryKind, QueryOrigin, RejectReason, Role, Route, SampleStatus, Stage
 from schemas.commits import CommitRecord
 from schemas.geometry import FrameKind
 
-_PLACES = ("x", "y", "x1", "y1", "x2", "y2")
 _IDS = {"sample_id": r"^[0-9a-f]{16,64}$", "screen_id": r"^[0-9a-f]{64}$"}
 _CODES: dict[str, type[StrEnum]] = {
     "status": SampleStatus,
@@ -29,8 +29,17 @@ _CODES: dict[str, type[StrEnum]] = {
 }
 
 
-def check_rows(record: CommitRecord, tables: dict[str, pa.Table], verdict: Verdict) -> None:
-    """Check the three tables of a unit, row by row and against its record."""
+def check_rows(
+    record: CommitRecord, tables: dict[str, pa.Table], said: AskedAs | None, verdict: Verdict
+) -> None:
+    """Check the three tables of a unit, row by row, against its record and against the head.
+
+    Args:
+        record: of the unit.
+        tables: by name.
+        said: how the head says that samples were asked, where that is known.
+        verdict: is added to.
+    """
     where = f"unit {record.unit_id}"
     for name, table in tables.items():
         for wrong, what in _cells(record, table):
@@ -43,6 +52,8 @@ def check_rows(record: CommitRecord, tables: dict[str, pa.Table], verdict: Verdi
             verdict.add("geometry", where, f"annotations: {int(wrong.sum())} {what}")
     for detail in [*_elements(annotations), *_images(annotations, screens)]:
         verdict.add("rows", where, f"annotations: {detail}")
+    for detail in wrong_asked(said, record, annotations) if said else ():
+        verdict.add("asked", where, f"annotations: {detail}")
     for detail in wrong_counts(record.counts, tables):
         verdict.add("counts", where, detail)
 
@@ -59,6 +70,8 @@ def _cells(record: CommitRecord, table: pa.Table) -> Iterator[tuple[pa.ChunkedAr
     for name, form in _IDS.items():
         if name in table.column_names:
             yield pc.invert(pc.match_substring_regex(table[name], form)), f"no {name}"
+    if "member" in table.column_names:
+        yield pc.equal(table["member"], ""), "an empty member name"
     if "probability" in table.column_names:
         inside = pc.and_(
             pc.greater_equal(table["probability"], 0.0), pc.less_equal(table["probability"], 1.0)
@@ -69,14 +82,25 @@ def _cells(record: CommitRecord, table: pa.Table) -> Iterator[tuple[pa.ChunkedAr
 
 
 def _places(table: pa.Table) -> Iterator[tuple[np.ndarray, str]]:
-    columns = {name: table[name].combine_chunks() for name in _PLACES}
+    columns = {name: table[name].combine_chunks() for name in PLACES}
     bad = bad_geometry(columns, _ints(table["image_width"]), _ints(table["image_height"]))
     yield bad, "rows whose geometry is outside the image, or not in order"
+    outside = point_outside_box(columns) & ~_has_flag(table, "point_outside_box")
+    yield outside & ~bad, "rows whose point lies outside their box, and no flag says so"
     located = np.asarray(table["x"].is_valid()) | np.asarray(table["x1"].is_valid())
     ok = np.asarray(pc.equal(table["status"], SampleStatus.OK.value))
     yield ok & ~located, "rows that are ok and have no place"
     none = _ints(table["element_count"]) == 0
     yield none & located, "rows with a place, of answers that have no element"
+
+
+def _has_flag(table: pa.Table, flag: str) -> np.ndarray:
+    """Which rows have a flag, for answers that said so themselves."""
+    column = table["flags"].combine_chunks()
+    parents = np.asarray(pc.list_parent_indices(column))
+    has = np.zeros(table.num_rows, dtype=bool)
+    has[parents[np.asarray(pc.equal(pc.list_flatten(column), flag), dtype=bool)]] = True
+    return has
 
 
 def _candidates(table: pa.Table) -> Iterator[tuple[np.ndarray, str]]:
@@ -85,7 +109,7 @@ def _candidates(table: pa.Table) -> Iterator[tuple[np.ndarray, str]]:
     parents = np.asarray(pc.list_parent_indices(column))
     flat = pc.list_flatten(column)
     widths, heights = _ints(table["image_width"])[parents], _ints(table["image_height"])[parents]
-    columns = {name: pc.struct_field(flat, name) for name in _PLACES}
+    columns = {name: pc.struct_field(flat, name) for name in PLACES}
     yield bad_geometry(columns, widths, heights), "candidates whose geometry cannot be"
     asked = _ints(pc.struct_field(table["sampling"], "k"))
     for name in ("candidates", "answers"):

@@ -3,7 +3,9 @@
 import io
 import json
 import shutil
+import tarfile
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,8 +19,14 @@ from pipeline.config import OutputConfig
 from pipeline.dataset import open_dataset, open_root
 from pipeline.run import run_job
 from pipeline.verify import Verdict, verify_dataset
+from pipeline.verify.asked import asked_as
+from schemas.commits import DatasetHead, head_to_json, read_head
+from schemas.geometry import FrameKind, Size
 from schemas.ids import sha256_hex
-from schemas.tables import TABLES
+from schemas.tables import GOLD, SCHEMA_VERSION, TABLES
+from transforms.compose import Asked, ComposeSettings, id_of_sample
+from transforms.profiles.load import list_profiles, load_profile
+from transforms.rows import Row, to_table
 
 KNOWN = shots(4)
 Rows = list[dict[str, object]]
@@ -279,6 +287,10 @@ def candidate(rows: Rows) -> None:
     row["candidates"][0]["x2"] = -5.0  # type: ignore[index]
 
 
+def hotter(rows: Rows) -> None:
+    rows[0]["sampling"]["temperature"] = 1.25  # type: ignore[index]
+
+
 @pytest.mark.parametrize(
     ("table", "change", "check", "said"),
     [
@@ -303,6 +315,20 @@ def candidate(rows: Rows) -> None:
         ("annotations", first(prompt_tokens=1), "counts", "prompt_tokens"),
         ("screens", lambda rows: rows.pop(), "counts", "screens: "),
         ("screens", every(query_count=50), "counts", "0 of its screens"),
+        ("annotations", first(sample_id="0" * 32), "asked", "does not follow from what was asked"),
+        ("annotations", first(instruction="Otra cosa"), "asked", "does not follow"),
+        ("annotations", first(prompt="Otra cosa"), "asked", "does not follow"),
+        ("annotations", first(screen_id="f" * 64), "asked", "does not follow"),
+        ("annotations", every(model="otro/modelo"), "asked", "another model than the head says"),
+        ("annotations", every(model_revision="1"), "asked", "another model_revision than"),
+        ("annotations", every(profile="holo2"), "asked", "another profile than the head says"),
+        ("annotations", hotter, "asked", "other sampling settings than the head says"),
+        ("annotations", place(x=1.0, y=1.0), "geometry", "1 rows whose point lies outside"),
+        ("annotations", every(member=""), "rows", "an empty member name"),
+        ("screens", first(member=""), "rows", "an empty member name"),
+        ("rejects", first(member=""), "rows", "an empty member name"),
+        ("screens", first(duplicate_of="/b.tar#no.png"), "rows", "neither a screen nor a reject"),
+        ("rejects", first(member="pantalla-000.png"), "doubled", "1 times the same shard member"),
         ("rejects", first(reason="porque"), "rows", "an unknown reason"),
         ("rejects", lambda rows: rows.clear(), "counts", "rejects"),
     ],
@@ -314,6 +340,142 @@ def test_a_spoilt_row_is_found_though_its_hash_agrees(
     verdict = verified(root)
     found = [finding for finding in verdict.findings if finding.check == check]
     assert any(said in finding.detail for finding in found), verdict.findings
+
+
+def gold_of(root: Path, **changes: object) -> list[Row]:
+    """A row of gold about the first sample, as a person may have written it."""
+    row = pq.read_table(part(root, "annotations")).to_pylist()[0]
+    copied = {name: row[name] for name in GOLD.names if name in row}
+    said = {
+        "instruction_asked": row["instruction"],
+        "outcome": "absent",
+        "boxes": [],
+        "reviewers": ["1"],
+        "annotation_ids": [1],
+        "review_ids": ["1"],
+        "verdicts": ["absent"],
+        "reviewed_at": datetime(2026, 12, 1, tzinfo=UTC),
+        "answer": {"status": row["status"]},
+    }
+    return [{**copied, **said, **changes}]
+
+
+def write_gold_file(root: Path, rows: list[Row]) -> None:
+    (root / "gold").mkdir()
+    pq.write_table(to_table("gold", rows), root / "gold" / "gold.parquet")
+
+
+def test_a_gold_file_that_is_about_the_dataset_is_whole(root: Path) -> None:
+    write_gold_file(root, gold_of(root))
+    verdict = verified(root)
+    assert (verdict.findings, verdict.rows["gold"]) == ([], 1)
+
+
+def test_a_part_that_cannot_be_read_is_one_finding_and_its_gold_is_none(root: Path) -> None:
+    write_gold_file(root, gold_of(root))
+    part(root, "annotations").write_bytes(b"no es Parquet")
+    assert {finding.check for finding in verified(root).findings} == {"part"}
+
+
+def garbage_gold(root: Path) -> None:
+    (root / "gold").mkdir()
+    (root / "gold" / "gold.parquet").write_bytes(b"no es Parquet")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "check", "said"),
+    [
+        (garbage_gold, "part", "cannot be read"),
+        (
+            lambda root: write_gold_file(root, gold_of(root, sample_id="0" * 32)),
+            "gold",
+            "1 rows of samples that are not in the dataset",
+        ),
+        (
+            lambda root: write_gold_file(root, gold_of(root) * 2),
+            "gold",
+            "1 rows of samples that it holds already",
+        ),
+        (
+            lambda root: write_gold_file(root, gold_of(root, x1=5.0, y1=5.0, x2=9999.0, y2=9.0)),
+            "gold",
+            "1 rows whose geometry is outside the image",
+        ),
+        (
+            lambda root: write_gold_file(root, gold_of(root, frame="norm_1000")),
+            "gold",
+            "1 rows in another frame than original_px",
+        ),
+    ],
+)
+def test_a_spoilt_gold_file_is_found(
+    root: Path, spoil: Callable[[Path], None], check: str, said: str
+) -> None:
+    spoil(root)
+    (finding,) = verified(root).findings
+    assert finding.where.endswith("gold/gold.parquet")
+    assert (finding.check, said in finding.detail) == (check, True)
+
+
+def test_a_point_beside_its_box_is_right_where_the_answer_said_both(root: Path) -> None:
+    def beside(rows: Rows) -> None:
+        first_with_box(rows).update(x=1.0, y=1.0, flags=["point_outside_box"])
+
+    edit_rows(root, "annotations", beside)
+    assert verified(root).findings == []
+
+
+def test_what_is_unusual_and_right_is_no_finding(tmp_path: Path) -> None:
+    """Copies, look-alikes, a name twice in a tar, notices, and rejects that share a sidecar."""
+    members = files()
+    members |= {
+        "copia.png": png(KNOWN[0]),
+        "otra-copia.png": png(KNOWN[0]),
+        "copia.json": b"no es JSON",
+        "sin-texto.png": png(Shot("sin-texto", (300, 200))),
+        "sin-texto.json": b'{"app": [], "queries": [{"instruction": ""}, "Abrir", "Abrir"]}',
+        "tira.png": png(Shot("tira", (3000, 10))),
+        "nota.txt": b"x",
+    }
+    shard = write_tar(tmp_path / "a.tar", members)
+    with tarfile.open(shard, "a") as archive:
+        info = tarfile.TarInfo("copia.png")
+        info.size = len(members["copia.png"])
+        archive.addfile(info, io.BytesIO(members["copia.png"]))
+    config = job(tmp_path, shard)
+    source = config.input.model_copy(update={"near_duplicates": "skip"})
+    config = config.model_copy(update={"input": source})
+    run_job(config, engine_factory=scripted(oracle(KNOWN)))
+    root = Path(config.output.dataset)
+    verdict = verified(root, shards=True)
+    assert verdict.findings == []
+    reasons = open_dataset(str(root)).table("rejects")["reason"].to_pylist()
+    assert {"member_duplicate", "near_duplicate", "sidecar_invalid", "image_too_narrow"} <= set(
+        reasons
+    )
+    assert any(row["duplicate_of"] for row in open_dataset(str(root)).table("screens").to_pylist())
+
+
+@pytest.mark.parametrize("name", list_profiles())
+def test_ids_follow_from_the_head_under_every_profile(name: str) -> None:
+    profile = load_profile(name)
+    dumped = profile.model_dump(
+        mode="json", exclude={"engine", "sources", "warning", "probe_screens"}
+    )
+    model = {"checkpoint": "casa/modelo", "revision": "abc", "frame": "seen_px"}
+    ingredients = {
+        "model": model,
+        "profile": dumped,
+        "sampling": {"k": 5, "temperature": None, "seed": 3},
+    }
+    head = DatasetHead(fingerprint="", schema_version=SCHEMA_VERSION, ingredients=ingredients)
+    said = asked_as(read_head(head_to_json(head), "head"))
+    assert said is not None
+    settings = ComposeSettings(model="casa/modelo", revision="abc", k=5, seed=3)
+    for kind in profile.tasks:
+        asked = Asked("f" * 64, kind, "Abrir", "Abrir", Size(640, 480))
+        expected = id_of_sample(asked, profile, FrameKind.SEEN_PX, settings)
+        assert id_of_sample(asked, said.profile, said.frame, said.settings) == expected
 
 
 def test_a_sample_in_two_units_is_found(root: Path) -> None:
