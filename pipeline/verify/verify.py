@@ -47,9 +47,8 @@ def verify_dataset(dataset: Dataset, *, shards: bool = False, told: Told | None 
     for number, record in enumerate(records):
         tables = _tables(dataset, record, verdict)
         verdict.units += 1
-        if tables is None:
-            unread += 1
-        else:
+        unread += tables is None
+        if tables is not None:
             check_rows(record, tables, said, verdict)
             samples.add(record.unit_id, tables["annotations"]["sample_id"].unique().to_pylist())
             places.add(record, tables)
@@ -59,8 +58,8 @@ def verify_dataset(dataset: Dataset, *, shards: bool = False, told: Told | None 
             told(number + 1, len(records))
     _tell_doubled(samples.doubled(), "sample", verdict)
     _tell_doubled(places.doubled(), "shard member", verdict)
-    committed = {record.unit_id for record in records}
-    if check_missing(dataset, committed, reported, verdict) and not unread:
+    planned = check_missing(dataset, {record.unit_id for record in records}, reported, verdict)
+    if planned and not unread:
         _tell_nowhere(places, verdict)
     check_reviews(dataset, verdict)
     check_gold(dataset, None if unread else samples, verdict)
