@@ -15,6 +15,7 @@ from pipeline.memory import peak_memory_bytes
 from pipeline.settings import WorkerSettings
 from pipeline.stopping import abandon_requested, stop_requested
 from pipeline.turns import Records, in_turn
+from schemas.caches import CacheCounts
 from schemas.commits import CommitRecord, WorkerStats
 from schemas.records import Lot, Unit
 from transforms.ask import compose
@@ -92,6 +93,7 @@ class EngineShare:
     busy_seconds: float
     step_seconds: float
     start_seconds: float
+    caches: CacheCounts
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +125,8 @@ def commit(settings: WorkerSettings, rows: RowSettings, answered: Answered) -> C
 
 def _share(held: HeldEngine) -> EngineShare:
     start_seconds, held.start_seconds = held.start_seconds, 0.0
-    return EngineShare(held.clock.take(), held.clock.take_steps(), start_seconds)
+    clock = held.clock
+    return EngineShare(clock.take(), clock.take_steps(), start_seconds, held.take_caches())
 
 
 def _worker_stats(answered: Answered, rows: RowSettings) -> WorkerStats:
@@ -138,4 +141,5 @@ def _worker_stats(answered: Answered, rows: RowSettings) -> WorkerStats:
         engine_start_seconds=share.start_seconds,
         peak_memory_bytes=peak_memory_bytes(),
         cached_tokens=sum(answer.cached_tokens for answer in unit.answers.values()),
+        caches=share.caches,
     )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter, ValidationError
 
+from schemas.caches import CacheCounts
 from schemas.errors import DatasetError
 
 
@@ -77,6 +78,7 @@ class WorkerStats:
         engine_start_seconds: time the engine took to start, on the worker's first unit, else 0.
         peak_memory_bytes: largest resident memory of the worker and its children so far.
         cached_tokens: prompt tokens the engine did not have to compute again.
+        caches: what the engine's caches of images did since the worker's previous commit.
     """
 
     engine: str = ""
@@ -88,6 +90,7 @@ class WorkerStats:
     peak_memory_bytes: int = 0
     cached_tokens: int = 0
     engine_step_seconds: float = 0.0
+    caches: CacheCounts = field(default_factory=CacheCounts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from pipeline.config import JobConfig
 from pipeline.copies import with_copies
 from pipeline.plan import make_plan
 from pipeline.settings import PREFETCH_SCREENS, worker_settings
+from schemas.caches import CacheCounts
 from schemas.records import Answer
 from transforms.ask import compose
 from transforms.engines.base import Engine, EngineInfo, EngineRequest
@@ -40,6 +41,11 @@ class KeptEngine:
     def steps(self) -> int:
         """Signs of life of the engine."""
         return self._engine.steps
+
+    @property
+    def caches(self) -> CacheCounts:
+        """Of the engine, since it started."""
+        return self._engine.caches
 
     def submit(self, request: EngineRequest) -> None:
         """Hand over one request."""

@@ -32,6 +32,10 @@ class Speeds:
         engine_busy_share: engine-busy time over the time that engines were up, 0..1.
         engine_idle_share: share of the time up in which no step of an engine ran, 0..1.
         cached_share: prompt tokens that the prefix cache held, over all, 0..1.
+        processor_hit_share: images that the engine had processed before, over those asked about,
+            0..1; None also where the engine does not tell.
+        encoder_hit_share: images that its vision encoder did not compute, over those shown in
+            prompts, likewise.
     """
 
     screens_per_second: float | None
@@ -41,6 +45,8 @@ class Speeds:
     engine_busy_share: float | None
     engine_idle_share: float | None
     cached_share: float | None
+    processor_hit_share: float | None
+    encoder_hit_share: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +188,8 @@ def _speeds(stats: RunStats) -> Speeds:
         engine_busy_share=min(1.0, busy / up) if up > 0 and busy > 0 else None,
         engine_idle_share=max(0.0, 1 - steps / up) if up > 0 and steps > 0 else None,
         cached_share=stats.cached_tokens / stats.prompt_tokens if stats.prompt_tokens else None,
+        processor_hit_share=stats.caches.processor_share,
+        encoder_hit_share=stats.caches.encoder_share,
     )
 
 

@@ -64,6 +64,7 @@ FIELDS: dict[str, str] = {
     "run.prompt_tokens": "prompt tokens of the units done",
     "run.output_tokens": "generated tokens of the units done",
     "run.cached_tokens": "prompt tokens the engine did not have to compute again",
+    "run.caches": "what its caches of images did, as the engine counts it; null: unknown",
     "run.engine_step_seconds": "inside the engines' steps, summed over workers",
     "run.push": "outcome of the push to Label Studio, null where there was none",
     "speed.screens_per_second": "screens over wall time; null when this run did nothing",
@@ -73,6 +74,8 @@ FIELDS: dict[str, str] = {
     "speed.engine_busy_share": "engine-busy time over the time engines were up, 0..1",
     "speed.engine_idle_share": "share of the time engines were up in which no step of one ran",
     "speed.cached_share": "prompt tokens that the prefix cache held, over all, 0..1",
+    "speed.processor_hit_share": "images the engine had processed before; null: unknown",
+    "speed.encoder_hit_share": "images its vision encoder did not compute; null: unknown",
     "last_work": "the last run that committed a unit: when it ended, its screens, its speed",
     "cost": "null without a configured price; else of this run, at the price of a machine hour",
 }

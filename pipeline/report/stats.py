@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from schemas.caches import CacheCounts
 from schemas.codes import Route
 from schemas.commits import CommitRecord
 
@@ -45,6 +46,7 @@ class RunStats:
         accepted: samples of the units done that went to accept or audit.
         screens, samples, prompt_tokens, output_tokens, cached_tokens: of the units done;
             cached tokens are the prompt tokens the engine did not have to compute again.
+        caches: what the engines' caches of images did, as far as all of them told.
     """
 
     started: str
@@ -66,6 +68,7 @@ class RunStats:
     output_tokens: int = 0
     cached_tokens: int = 0
     engine_step_seconds: float = 0.0
+    caches: CacheCounts = field(default_factory=CacheCounts)
     push: PushOutcome | None = None
 
 
@@ -113,8 +116,15 @@ def run_stats(
         output_tokens=sum(c.output_tokens for c in counts),
         cached_tokens=sum(w.cached_tokens for w in workers),
         engine_step_seconds=sum(w.engine_step_seconds for w in workers),
+        caches=_caches(w.caches for w in workers),
         push=push,
     )
+
+
+def _caches(counts: Iterable[CacheCounts]) -> CacheCounts:
+    """All together; unknown where there are none."""
+    first, *others = [*counts] or [CacheCounts()]
+    return sum(others, first)
 
 
 def _names(values: Iterable[str]) -> str:

@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from pipeline.dataset import open_dataset
+from schemas.caches import CacheCounts
 
 pytestmark = pytest.mark.vllm
 
@@ -56,6 +57,12 @@ def test_check_4_the_job_recovers_when_its_engine_is_killed(tmp_path: Path) -> N
     samples = {row["sample_id"] for row in dataset.table("annotations").to_pylist()}
     assert len(samples) == 18
     assert dataset.table("rejects").num_rows == 0
+    units = [record.worker.caches for record in dataset.commits()]
+    caches = sum(units, CacheCounts(0, 0, 0, 0))
+    # Three questions each about six screens, told from another process; some were asked twice.
+    assert caches.processor_queries is not None and caches.processor_queries >= 18
+    assert caches.processor_share == pytest.approx(2 / 3, abs=0.2)
+    assert caches.encoder_share == pytest.approx(2 / 3, abs=0.2)
 
 
 def test_no_engine_outlives_a_killed_job(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from pipeline.report.last_work import last_work
 from pipeline.report.stats import PushOutcome, run_stats
 from pipeline.report.summary import summary_text
 from pipeline.report.words import byte_size, duration, money, percent
+from schemas.caches import CacheCounts
 from schemas.commits import CommitRecord, UnitCounts, WorkerStats
 from schemas.errors import CountMismatchError
 
@@ -99,6 +100,14 @@ def test_speeds_are_of_this_run_only(figures: RunFigures) -> None:
     assert figures.speeds.engine_busy_share == pytest.approx(0.4)
     assert figures.speeds.engine_idle_share == pytest.approx(1 - 3 / 10)
     assert figures.speeds.cached_share == pytest.approx(100 / 400)
+
+
+def test_what_an_engine_does_not_tell_of_its_caches_is_unknown(figures: RunFigures) -> None:
+    told = dataclasses.replace(figures.stats, caches=CacheCounts(8, 6, 40, 4))
+    assert (told.caches.processor_share, told.caches.encoder_share) == (0.75, 0.9)
+    assert (told.caches + CacheCounts(8, 8, None, 2)).encoder_share is None
+    assert figures.speeds.encoder_hit_share is None
+    assert "prompt tokens 25.0 %, processed images unknown" in summary_text(figures)
 
 
 def test_cost_needs_a_price_and_is_over_accepted_samples(

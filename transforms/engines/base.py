@@ -8,6 +8,7 @@ from typing import Protocol, TypeAlias
 
 from PIL import Image
 
+from schemas.caches import CacheCounts
 from schemas.profile import Sampling
 from schemas.records import Answer
 from schemas.resize import AnyResizeRule
@@ -101,6 +102,10 @@ class Engine(Protocol):
     @property
     def steps(self) -> int:
         """Signs of life so far: rises whenever the engine has worked, on answers unfinished too."""
+
+    @property
+    def caches(self) -> CacheCounts:
+        """How often its caches of images helped since it started, as far as it tells."""
 
     def submit(self, request: EngineRequest) -> None:
         """Hand over one request; never blocks for its answer.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from schemas.caches import CacheCounts
 from schemas.errors import EngineError
 from transforms.engines.base import Engine, EngineFactory
 from transforms.engines.clock import BusyClock
@@ -18,6 +19,7 @@ class HeldEngine:
     Attributes:
         start_seconds: time the engine took to start; set to 0 once it has been reported.
         run: the run it was started for.
+        told: what `take_caches` has told of the engine's counts.
     """
 
     engine: Engine
@@ -25,6 +27,13 @@ class HeldEngine:
     clock: BusyClock
     start_seconds: float
     run: str = ""
+    told: CacheCounts = field(default_factory=CacheCounts)
+
+    def take_caches(self) -> CacheCounts:
+        """What the engine's caches did since the last `take_caches`, or since its start check."""
+        counts = self.engine.caches
+        since, self.told = counts - self.told, counts
+        return since
 
 
 _lock = threading.Lock()
@@ -61,7 +70,8 @@ def hold_engine(factory: EngineFactory, run: str = "") -> HeldEngine:
         finally:
             _starting.clear()
         seconds = time.monotonic() - started
-        _held.append(HeldEngine(engine, threading.get_ident(), BusyClock(), seconds, run))
+        owner = threading.get_ident()
+        _held.append(HeldEngine(engine, owner, BusyClock(), seconds, run, engine.caches))
         return _held[0]
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from schemas.caches import CacheCounts
 from schemas.codes import RejectReason
 from schemas.errors import EngineError
 from schemas.records import Answer
@@ -83,6 +84,11 @@ class ScriptedEngine:
     def info(self) -> EngineInfo:
         """What this engine is."""
         return self._info
+
+    @property
+    def caches(self) -> CacheCounts:
+        """It has none."""
+        return CacheCounts()
 
     def submit(self, request: EngineRequest) -> None:
         """Hand over one request.

@@ -21,6 +21,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from schemas.caches import CacheCounts
 from schemas.errors import EngineError
 from schemas.records import Answer
 from transforms.engines.base import Engine, EngineFactory, EngineInfo, EngineRequest
@@ -37,8 +38,7 @@ _BREATH = 0.02
 class SupervisedEngine:
     """Passes requests on to an engine, and replaces it when it dies or hangs.
 
-    One thread calls `submit`, `collect` and `close`; the other methods may be called from any
-    thread, to see what the engine's thread cannot see while it is stuck.
+    One thread calls `submit`, `collect` and `close`; others may look on, also while it is stuck.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class SupervisedEngine:
         self._queue: deque[EngineRequest] = deque()
         self._ready: list[Answer] = []
         self._rebuilds = self._steady = self._unexplained = self._worked = 0
-        self._found = False
+        self._found, self._past = False, CacheCounts(0, 0, 0, 0)
         self._lock = threading.Lock()
         self._engine: Engine = factory()
         self._info, self._seen = self._engine.info, (-1, now())
@@ -74,6 +74,11 @@ class SupervisedEngine:
     def steps(self) -> int:
         """Signs of life of the engine that runs now."""
         return self._engine.steps
+
+    @property
+    def caches(self) -> CacheCounts:
+        """Of every engine so far."""
+        return self._past + self._engine.caches
 
     def submit(self, request: EngineRequest) -> None:
         """Take one request; a known culprit never reaches the engine again."""
@@ -99,7 +104,7 @@ class SupervisedEngine:
                 self._bury(str(error))
             finally:
                 self.doing = Doing("idle", self._now())
-            if self._silent():
+            if self._inside and self._now() - self._seen[1] > self._limits.hang_seconds:
                 self._bury(f"no sign of life for {self._limits.hang_seconds:g} s")
         elif not answers:
             time.sleep(_BREATH)
@@ -203,9 +208,6 @@ class SupervisedEngine:
             self._seen = (self._engine.steps, self._now())
         return answers
 
-    def _silent(self) -> bool:
-        return bool(self._inside) and self._now() - self._seen[1] > self._limits.hang_seconds
-
     def _bury(self, what: str) -> None:
         """The engine is dead: rebuild it, and halve what may have killed it."""
         group = self._quarantine.group
@@ -274,6 +276,7 @@ class SupervisedEngine:
 
     def _renew(self) -> None:
         self.doing = Doing("start", self._now())
+        self._past = self.caches
         self._engine.close()
         self._engine, self._worked = self._factory(), 0
         self._info = self._engine.info

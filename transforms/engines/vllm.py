@@ -18,18 +18,19 @@ import json
 import os
 import threading
 import time
-from collections.abc import Mapping
 from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING
 
+from schemas.caches import CacheCounts
 from schemas.codes import RejectReason
 from schemas.errors import EngineError
 from schemas.records import Answer, Completion
 from transforms.engines.base import EngineFactory, EngineInfo, EngineRequest
 from transforms.engines.processes import deaf_children, engine_processes, kill, lost, reap
 from transforms.engines.sentinel import guard
-from transforms.engines.vllm_processor import image_token_id, processor_rule
+from transforms.engines.vllm_caches import ImageCaches
+from transforms.engines.vllm_processor import image_token_id, loaded_processor, processor_rule
 from transforms.engines.vllm_request import chat_messages, refused, timed_out
 from transforms.engines.vllm_settings import (
     VllmSettings,
@@ -93,7 +94,7 @@ class VllmEngine:
         import vllm
 
         scheduler = llm.llm_engine.vllm_config.scheduler_config
-        processor = _loaded_processor(llm)
+        processor = loaded_processor(llm)
         self._llm: LLM | None = llm
         self._info = EngineInfo(
             engine="vllm",
@@ -103,6 +104,7 @@ class VllmEngine:
             max_in_flight=min(scheduler.max_num_seqs, MAX_IN_FLIGHT),
             processor=processor_rule(*processor),
         )
+        self._images: ImageCaches | None = ImageCaches(llm)
         self._image_token = image_token_id(processor[0])
         self._owner = (os.getpid(), threading.get_ident())
         self._processes = engine_processes()
@@ -116,6 +118,11 @@ class VllmEngine:
     def info(self) -> EngineInfo:
         """What this engine is."""
         return self._info
+
+    @property
+    def caches(self) -> CacheCounts:
+        """Since its start; nothing is known once it is closed."""
+        return CacheCounts() if self._images is None else self._images.counts()
 
     @property
     def llm(self) -> LLM:
@@ -151,6 +158,8 @@ class VllmEngine:
             raise self._died(error) from error
         name = key.rpartition("-")[0]
         self._in_flight[name] = request
+        if self._images is not None:
+            self._images.shown(request.n * (1 + len(request.earlier)))
         if request.timeout_seconds is not None:
             self._deadlines[name] = time.monotonic() + request.timeout_seconds
 
@@ -241,7 +250,7 @@ class VllmEngine:
 
         Call it only when no thread is inside `submit` or `collect`.
         """
-        llm, self._llm = self._llm, None
+        llm, self._llm, self._images = self._llm, None, None
         if llm is None:
             return
         try:
@@ -264,16 +273,6 @@ class VllmEngine:
         if self._death is not None:
             raise EngineError(f"the vLLM engine is dead: {self._death}")
         return self._llm
-
-
-def _loaded_processor(llm: LLM) -> tuple[object, Mapping[str, object]]:
-    """The image processor of the engine, None where it has none, and what it is called with."""
-    found = llm.renderer.mm_processor
-    if found is None:
-        return None, {}
-    config = llm.llm_engine.vllm_config.model_config.multimodal_config
-    changes = config.mm_processor_kwargs if config is not None else None
-    return found.info.get_hf_processor(), changes or {}
 
 
 def sampling_params(request: EngineRequest) -> SamplingParams:

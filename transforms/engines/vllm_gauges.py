@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from transforms.engines.vllm import VllmEngine
 
-QUIET_STATS = {"disable_log_stats": False}
-"""Engine arguments that let vLLM count; its log level decides whether it tells anyone."""
+QUIET_STATS = {"disable_log_stats": False, "enable_logging_iteration_details": False}
+"""Engine arguments that let vLLM count; its log level decides whether it tells anyone. Without the
+second one, which every job sets, `vllm_caches` would be told instead."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,22 @@ that has none of them is not guessed at.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from schemas.resize import AnyResizeRule, ResizeRule, TileRule
 
 _TOKEN_NAMES = ("image_token_id", "ctx_image_token_id")
 _TILE_LIMITS = ("max_num_tiles", "max_dynamic_patch")
+
+
+def loaded_processor(llm: Any) -> tuple[object, Mapping[str, object]]:
+    """The image processor of a `vllm.LLM`, None where it has none, and what it is called with."""
+    found = llm.renderer.mm_processor
+    if found is None:
+        return None, {}
+    config = llm.llm_engine.vllm_config.model_config.multimodal_config
+    changes = config.mm_processor_kwargs if config is not None else None
+    return found.info.get_hf_processor(), changes or {}
 
 
 def image_token_id(processor: object) -> int | None:

@@ -19,6 +19,9 @@ OWN_ARGUMENTS: dict[str, JsonValue] = {
     # Compact JSON only: with free whitespace a grammar-bound answer can blank on to its limit.
     "structured_outputs_config": {"backend": "xgrammar", "disable_any_whitespace": True},
     "use_tqdm_on_load": False,
+    # The one way in which the scheduler says how often the vision encoder runs: `vllm_caches`.
+    "disable_log_stats": False,
+    "enable_logging_iteration_details": True,
 }
 """Engine arguments this project always sets; the profile's and then the job's come on top."""
 

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
+from schemas.caches import CacheCounts
 from schemas.codes import RejectReason
 from schemas.errors import EngineError
 from schemas.profile import Sampling
@@ -204,6 +205,30 @@ def test_b079_an_engine_that_loses_memory_is_started_anew_between_answers() -> N
     assert len(answers) == 50
     assert 4 <= len(plant.built) <= 5
     assert max(len(engine.submitted) for engine in plant.built) <= 10 + plant.room
+
+
+class Counting(ScriptedEngine):
+    """Counts as an engine does that started a moment ago."""
+
+    @property
+    def caches(self) -> CacheCounts:
+        asked = len(self.submitted)
+        return CacheCounts(asked, 0, asked, None)
+
+
+def test_what_the_caches_did_is_counted_over_every_engine() -> None:
+    built: list[Counting] = []
+
+    def start() -> Counting:
+        built.append(Counting(echo, TWO_AT_ONCE, 8))
+        return built[-1]
+
+    limits = EngineLimits(recycle_answers=5)
+    engine = SupervisedEngine(start, limits, ForgetfulTrouble())
+    run(engine, names(24))
+    asked = sum(len(one.submitted) for one in built)
+    assert len(built) > 1
+    assert engine.caches == CacheCounts(asked, 0, asked, None)
 
 
 def test_a_first_start_that_fails_is_not_tried_again() -> None:

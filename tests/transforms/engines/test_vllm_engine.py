@@ -12,6 +12,7 @@ import pytest
 from PIL import Image, ImageDraw
 
 from pipeline.nano.checkpoint import ensure_checkpoint
+from schemas.caches import CacheCounts
 from schemas.codes import QueryKind, QueryOrigin, RejectReason
 from schemas.errors import ConfigError, EngineError
 from schemas.geometry import FrameKind
@@ -157,6 +158,17 @@ def test_questions_about_one_image_share_its_work(
     assert sum(answer.cached_tokens for answer in answers.values()) > 0
 
 
+def test_the_caches_of_images_tell_how_often_they_helped(engine: VllmEngine) -> None:
+    before = engine.caches
+    asked = questions(engine, 3, "uno, aparte", "dos, aparte", "tres, aparte")[:3]
+    fresh = [dataclasses.replace(request, image_key="aparte") for _, request in asked]
+    for request in fresh:
+        engine.submit(request)
+    drain(engine, 3)
+    # Three questions about one picture, nine prompts: processed once, encoded once.
+    assert engine.caches - before == CacheCounts(3, 2, 9, 1)
+
+
 def test_b074_one_overlong_prompt_fails_alone(engine: VllmEngine) -> None:
     asked = questions(engine, 3, "uno", "la " * 4000, "tres", "la " * 100_000)
     for _, request in asked:
@@ -290,6 +302,7 @@ def test_after_close_calls_are_errors_and_wrong_settings_say_what_to_change(
         engine.collect()
     with pytest.raises(EngineError, match="closed"):
         engine.submit(request)
+    assert engine.caches == CacheCounts(), "unknown, not nothing"
     misspelt = dataclasses.replace(settings, engine={**settings.engine, "max_num_seq": 4})
     with pytest.raises(ConfigError, match=r"max_num_seq is .*engine\.max_num_seqs\?"):
         start_vllm(misspelt)
