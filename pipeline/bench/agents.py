@@ -53,8 +53,8 @@ MAX_ANSWER = 128
 _DRAWN = 40
 """Screens drawn; each is shown to several agents, under a key of its own that no cache knows."""
 
-_ROOM = 64
-"""Tokens left free: how many a text has is reckoned from a sample of it."""
+_SAFE = 0.97
+"""Share of the room for text that is used: how many tokens a text has is reckoned from a sample."""
 
 _SAMPLE_LINES = 200
 _REPLY = '{"accion": "clic", "elemento": 12}'
@@ -111,7 +111,7 @@ def measured_agents(engine: VllmEngine, profile: ModelProfile) -> Agents:
         answers = engine.collect()
     limit = engine.llm.llm_engine.vllm_config.model_config.max_model_len
     taken = answers[0].prompt_tokens
-    room = limit - taken - MAX_ANSWER - _ROOM
+    room = int((limit - taken - MAX_ANSWER) * _SAFE)
     if answers[0].error_reason is not None or room < 0:
         raise ConfigError(
             f"--workload agents: {PICTURES} screenshots do not fit model.engine.max_model_len = "

@@ -43,6 +43,8 @@ class Window:
     Attributes:
         seconds: from the last answer of the ramp to the last one that counts.
         waited: of these, in which the next request was not ready.
+        submitting: of these, inside `submit`: vLLM renders prompts and processes images there, in
+            this process and one request at a time.
         whole_seconds: from the first submission to the last answer: ramp and drain are in it.
         whole_tokens: in and out, of everything that was finished in that time.
     """
@@ -50,6 +52,7 @@ class Window:
     in_flight: int
     seconds: float
     waited: float
+    submitting: float
     finished: tuple[Finished, ...]
     whole_seconds: float
     whole_tokens: int
@@ -64,6 +67,7 @@ class ClosedLoop:
     Attributes:
         finished: everything answered so far, in the order of the answers.
         waited: seconds in which a request was wanted and the chains had none ready.
+        submitting: seconds inside `submit`.
     """
 
     def __init__(
@@ -75,7 +79,7 @@ class ClosedLoop:
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self.finished: list[Finished] = []
-        self.waited = 0.0
+        self.waited = self.submitting = 0.0
         self._engine, self._chains, self._in_flight = engine, iter(chains), in_flight
         self._watch, self._now = watch, now
         self._open: dict[str, tuple[float, Iterator[EngineRequest]]] = {}
@@ -93,15 +97,20 @@ class ClosedLoop:
         """
         began = self._now()
         self._until(ramp)
-        first, opened, waited = len(self.finished), self._now(), self.waited
+        first, opened = len(self.finished), self._now()
+        waited, submitting = self.waited, self.submitting
         self._until(first + counted)
-        seconds, waited = self._now() - opened, self.waited - waited
-        window = tuple(self.finished[first:])
-        self._chains = iter(())
-        self._open = {key: (since, iter(())) for key, (since, _) in self._open.items()}
+        seconds, window = self._now() - opened, tuple(self.finished[first:])
+        waited, submitting = self.waited - waited, self.submitting - submitting
+        self._stop_following()
         self.finish()
         tokens = sum(one.prompt_tokens + one.output_tokens for one in self.finished)
-        return Window(self._in_flight, seconds, waited, window, self._now() - began, tokens)
+        whole = self._now() - began
+        return Window(self._in_flight, seconds, waited, submitting, window, whole, tokens)
+
+    def _stop_following(self) -> None:
+        self._chains = iter(())
+        self._open = {key: (since, iter(())) for key, (since, _) in self._open.items()}
 
     def finish(self) -> None:
         """Ask everything that is left.
@@ -133,8 +142,10 @@ class ClosedLoop:
     def _follow(self, chain: Iterator[EngineRequest]) -> None:
         request = next(chain, None)
         if request is not None:
-            self._open[request.request_id] = (self._now(), chain)
+            since = self._now()
+            self._open[request.request_id] = (since, chain)
             self._engine.submit(request)
+            self.submitting += self._now() - since
 
     def _step(self) -> None:
         answers = self._engine.collect()

@@ -38,6 +38,7 @@ class Level:
         first_token: seconds to the first token, likewise `FIRST_TOKEN_SHARES`; with several
             answers a request, of the one that ended last; None = the engine does not say.
         waited: share of the time in which the next request was not decoded yet.
+        submitting: share of the time in which vLLM rendered prompts in this process.
         whole_tokens_per_second: in and out, with ramp and drain.
         cost_per_million: of a million tokens, in and out; None = no price is known.
         cost_per_thousand: of a thousand samples: requests answered.
@@ -52,6 +53,7 @@ class Level:
     latency: tuple[float, ...]
     first_token: tuple[float, ...] | None
     waited: float
+    submitting: float
     whole_tokens_per_second: float
     cost_per_million: float | None
     cost_per_thousand: float | None
@@ -100,6 +102,7 @@ def level_of(window: Window, seen: Seen, price_per_hour: float | None) -> Level:
         latency=percentiles([one.latency for one in done], LATENCY_SHARES),
         first_token=_first_token(done),
         waited=window.waited / seconds,
+        submitting=window.submitting / seconds,
         whole_tokens_per_second=window.whole_tokens / window.whole_seconds,
         cost_per_million=None if spent is None else spent / (tokens_in + tokens_out) * 1e6,
         cost_per_thousand=None if spent is None else spent / len(done) * 1e3,

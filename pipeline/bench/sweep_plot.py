@@ -69,7 +69,7 @@ def _finish(axes: Axes, levels: Sequence[Level], unit: str, sweep: Sweep) -> Non
         axes.axvline(limit, color="grey", linestyle=":", label=f"{sweep.max_num_seqs} run at once")
     axes.set_xscale("log", base=2)
     places = [level.in_flight for level in levels]
-    axes.set_xticks(places, [str(place) for place in places])
+    axes.set_xticks(places, [str(place) for place in places], rotation=45)
     axes.minorticks_off()
     axes.set_ylim(bottom=0)
     axes.set_xlabel("requests in flight")

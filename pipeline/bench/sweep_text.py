@@ -19,8 +19,8 @@ from transforms.engines.vllm_gauges import QUIET_STATS
 
 NOTHING = "-"
 
-NOTICEABLE = 0.01
-"""Share of waiting from which it is said."""
+NOTICEABLE, MUCH = 0.01, 0.5
+"""Shares of waiting, and of rendering, from which they are said."""
 
 PUBLISHED = (
     "Published for Holotron-12B on one H100: 8.9k tok/s in and out at concurrency 100. Prompts, "
@@ -98,6 +98,12 @@ def _notes(sweep: Sweep) -> Iterator[str]:
     late = max((level.waited for level in sweep.levels), default=0.0)
     if late > NOTICEABLE:
         yield f"The engine waited for images to be decoded, {percent(late)} of the time at most."
+    busy = max((level.submitting for level in sweep.levels), default=0.0)
+    if busy > MUCH:
+        yield (
+            f"Rendering prompts and images, one request at a time outside the model, took "
+            f"{percent(busy)} of the time at most: it bounds what this process can feed."
+        )
     if all(level.seen.device_bytes is None for level in sweep.levels):
         yield "No device memory: there is no NVIDIA device, or its driver cannot be asked."
     yield from _price_note(sweep)

@@ -38,8 +38,9 @@ def script(asked: EngineRequest) -> Answer:
 class TickingEngine(ScriptedEngine):
     """Each `collect` takes one second; it remembers how many requests it held at each."""
 
-    def __init__(self, latency: ScriptedLatency) -> None:
+    def __init__(self, latency: ScriptedLatency, submit_seconds: float = 0.0) -> None:
         super().__init__(script, latency, max_in_flight=1)
+        self._submit_seconds = submit_seconds
         self.time = 0.0
         self.held: list[int] = []
         self.log: list[str] = []
@@ -48,6 +49,7 @@ class TickingEngine(ScriptedEngine):
     def submit(self, request: EngineRequest) -> None:
         super().submit(request)
         self._held += 1
+        self.time += self._submit_seconds
         self.log.append(f"asked {request.request_id}")
 
     def collect(self) -> list[Answer]:
@@ -94,6 +96,15 @@ def test_ramp_and_drain_do_not_count() -> None:
     assert (window.whole_seconds, window.whole_tokens) == (7.0, 7 * 4 * 100)
 
 
+def test_time_inside_submit_is_part_of_the_latency_and_told() -> None:
+    engine = TickingEngine(ScriptedLatency(per_collect=2, shuffle_seed=None), submit_seconds=0.25)
+    loop = ClosedLoop(engine, singles(100), 2, now=lambda: engine.time)
+    found = level_of(loop.run(ramp=2, counted=8), Seen(2, 0, 0, None), None)
+    assert found.seconds == 6.0  # four rounds: one second each and two submissions
+    assert found.submitting == pytest.approx(2.0 / 6.0)
+    assert max(found.latency) == 1.5
+
+
 def test_a_step_of_an_agent_follows_the_answer_to_the_one_before() -> None:
     engine = TickingEngine(ScriptedLatency(per_collect=2))
     chains = [tuple(request(f"a{agent}-{step}") for step in range(3)) for agent in range(20)]
@@ -126,7 +137,7 @@ def test_percentiles_and_costs_are_those_of_the_textbook() -> None:
     assert percentiles([float(n) for n in range(101)], (50, 95, 99)) == (50.0, 95.0, 99.0)
     assert percentiles([1.0, 2.0], (50.0,)) == (1.5,)
     done = tuple(Finished(float(n), n / 10, 49_900, 0, 100) for n in range(1, 11))
-    window = Window(2, 1000.0, 20.0, done, 2000.0, 600_000)
+    window = Window(2, 1000.0, 20.0, 600.0, done, 2000.0, 600_000)
     level = level_of(window, Seen(None, 0, 0, None), price_per_hour=3.6)
     # 1000 s at 3.6 an hour are 1.0, for 500,000 tokens and 10 samples.
     assert level.cost_per_million == pytest.approx(2.0)
@@ -147,7 +158,7 @@ def test_levels_are_whole_rounds() -> None:
 def level(in_flight: int, **changes: object) -> Level:
     done = (Finished(2.0, None, 90, 45, 10),) * in_flight
     seen = Seen(min(in_flight, 64), 0, 2**30, None)
-    found = level_of(Window(in_flight, 2.0, 0.0, done, 4.0, 100), seen, None)
+    found = level_of(Window(in_flight, 2.0, 0.0, 0.0, done, 4.0, 100), seen, None)
     return dataclasses.replace(found, **changes)
 
 
@@ -173,12 +184,14 @@ def test_the_table_says_what_it_does_not_know_and_what_does_not_fit() -> None:
     assert "not the same" in "\n".join(sweep_lines(swept(level(2), workload=AGENTS)))
 
     seen = Seen(2, 7, 2**30, 3 * 2**30)
-    busy = level(2, seen=seen, cost_per_million=0.123456, cost_per_thousand=2.0, waited=0.2)
+    busy = level(2, seen=seen, cost_per_million=0.123456, cost_per_thousand=2.0)
+    busy = dataclasses.replace(busy, waited=0.2, submitting=0.6)
     text = "\n".join(sweep_lines(dataclasses.replace(swept(busy), price_per_hour=3.0)))
     assert "3.0 GiB" in text
     assert "0.123" in text
     assert "7 at 2" in text
     assert "20.0 %" in text
+    assert "60.0 %" in text
 
 
 def test_the_plot_has_all_curves(tmp_path: Path) -> None:
