@@ -14,8 +14,10 @@ from pathlib import Path
 from pydantic import ByteSize, TypeAdapter, ValidationError
 
 from schemas.errors import ConfigError, InputError
-from schemas.records import Member, Reject, Shard, ShardKind, Unit
+from schemas.records import Member, Reject, Shard, Unit
 from transforms.shards import RawScreen, index_shard, list_shards, read_unit
+from transforms.shards.index import FOLDERS
+from transforms.shards.names import MESSAGES_NAME, base_name, is_sidecar
 from transforms.shards.tar_series import PackedFile, TarSeries, WrittenTar
 from transforms.source_text import decode_text, load_json
 from transforms.storage import S3Address, join_uri, normalize_uri, storage_for
@@ -80,9 +82,9 @@ def pack(
 ) -> Packed:
     """Pack a folder of images into `<name of the folder>-000000.tar` and following.
 
-    Names, bytes and sidecars stay as they are; what comes from a metadata file or a `shard.toml`
-    becomes a sidecar. Done again over a finished or killed pack of the same folder, it adds what
-    is missing.
+    Names, bytes and sidecars stay as they are; what comes from a metadata file, a `shard.toml` or
+    a WebVoyager agent's messages becomes a sidecar. Done again over a finished or killed pack of
+    the same folder, it adds what is missing.
 
     Args:
         source: a local folder or a prefix on S3.
@@ -135,7 +137,7 @@ def left_out_counts(packed: Packed) -> dict[str, int]:
 
 def _folder(source: str, s3: S3Address) -> Shard:
     shards = list_shards([source.rstrip("/") + "/"], s3)
-    if [shard.kind for shard in shards] != [ShardKind.FOLDER]:
+    if len(shards) != 1 or shards[0].kind not in FOLDERS:
         kinds = ", ".join(sorted({shard.kind.value for shard in shards}))
         raise InputError(f"{source}: is no folder of images ({kinds}); only those are packed")
     return shards[0]
@@ -217,9 +219,9 @@ def _sidecar(screen: RawScreen) -> bytes | None:
 
 
 def _sidecar_name(member: Member, sample: Sequence[RawScreen]) -> str:
-    """The name of a sidecar file as it is; that of one made from a table is the image's."""
+    """The name of a sidecar file as it is; that of one made from something else is the image's."""
     span = member.sidecar
-    if span is not None and span.name.lower().endswith(".json"):
+    if span is not None and is_sidecar(span.name) and base_name(span.name) != MESSAGES_NAME:
         return span.name
     stem = member.name.rpartition(".")[0]
     shared = [other for other in sample if other.member.name.rpartition(".")[0] == stem]

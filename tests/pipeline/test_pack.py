@@ -114,6 +114,30 @@ def test_what_tables_and_shard_toml_say_is_packed_as_sidecars(tmp_path: Path) ->
     assert {row["licence"] for row in from_tars} == {"CC0-1.0"}
 
 
+def test_results_of_a_webvoyager_agent_keep_task_step_app_and_site(tmp_path: Path) -> None:
+    source = tmp_path / "resultados"
+    text = "Now given a task: Buscá «{}»  Please interact with https://tienda.example/ and get it"
+    for number, task in enumerate(("taskTienda--3", "taskMapa--11")):
+        (source / task).mkdir(parents=True)
+        for step in (1, 2, 10):
+            shot = KNOWN[number * 3 + min(step, 3) - 1]
+            (source / task / f"screenshot{step}.png").write_bytes(png(shot))
+        talk = [{"role": "user", "content": [{"type": "text", "text": text.format(task)}]}]
+        (source / task / "interact_messages.json").write_text(json.dumps(talk))
+        (source / task / "agent.log").write_text("INFO")
+    (source / "shard.toml").write_text('licence = "CC-BY-4.0"\n')
+    packed = pack(str(source), str(tmp_path / "tars"), 10**9)
+    assert (packed.found, packed.packed, packed.left_out) == (6, 6, ())
+    from_folder = screens(tmp_path / "uno", [f"{source}/"])
+    from_tars = screens(tmp_path / "dos", [tar.uri for tar in packed.tars])
+    assert from_tars == from_folder
+    assert {(row["task"], row["app"], row["licence"]) for row in from_tars} == {
+        ("Buscá «taskTienda--3»", "Tienda", "CC-BY-4.0"),
+        ("Buscá «taskMapa--11»", "Mapa", "CC-BY-4.0"),
+    }
+    assert [row["step"] for row in from_tars] == [1, 10, 2, 1, 10, 2]
+
+
 def test_a_sample_lies_together_and_names_are_ustar_or_pax(tmp_path: Path) -> None:
     source = folder_of(tmp_path / "c")
     (tar,) = pack(str(source), str(tmp_path / "tars"), 10**9).tars
