@@ -83,12 +83,31 @@ def normalize(
 
 def _bare(rgb: Image.Image, given: Image.Image, *, owned: bool) -> Image.Image:
     """`rgb` without tags and profile: what was applied must not be applied a second time."""
-    plain = type(rgb) is Image.Image
-    if rgb is given and not given.info and plain:
+    if rgb is given and not given.info and type(given) is Image.Image:
         return given
-    bare = rgb if rgb is not given or (owned and plain) else rgb.copy()
+    bare = _pixels_alone(given, owned=owned) if rgb is given else rgb
     bare.info = {}
     return bare
+
+
+def _pixels_alone(image: Image.Image, *, owned: bool) -> Image.Image:
+    """A plain image of the same pixels, whose tags may be taken off."""
+    if not owned:
+        return image.copy()
+    return image if type(image) is Image.Image else _taken(image)
+
+
+def _taken(image: Image.Image) -> Image.Image:
+    """An image of the same pixels, not copied where they lie in one block of memory.
+
+    Args:
+        image: decoded from bytes. Pillow 12.3 dies of one whose pixels it has not allocated itself,
+            as those of a mapped file.
+    """
+    try:
+        return Image.fromarrow(image, "RGB", image.size)
+    except ValueError:  # more than 16 MiB are kept in several blocks
+        return image.copy()
 
 
 def page_colour(text: str) -> Colour:
