@@ -44,7 +44,8 @@ class InputConfig(_Section):
             have no query of their own.
         boxes: how the boxes of sidecars are meant; default: `bbox_px`, corners in pixels.
         unit_screens: screens in a unit, the atom of commit and resume.
-        lot_units: units handed to one worker at once.
+        lot_units: units handed to one worker at once; default: 64, and 256 where the job's own
+            process does them all.
         max_pixels: limit of one image, width times height, before it is decoded.
         max_side: limit of its longer side, pixels.
         max_aspect: limit of its longer side over the shorter one.
@@ -64,7 +65,7 @@ class InputConfig(_Section):
     enumerate_elements: Literal["auto", "always", "never"] = "auto"
     boxes: BoxesConfig | None = None
     unit_screens: Annotated[int, Field(ge=1, le=4096)] = 64
-    lot_units: Annotated[int, Field(ge=1)] = 64
+    lot_units: Annotated[int, Field(ge=1)] | None = None
     max_pixels: Annotated[int, Field(ge=1024)] = 200_000_000
     max_side: Annotated[int, Field(ge=32)] = 65_535
     max_aspect: Annotated[float, Field(ge=1)] = 200.0

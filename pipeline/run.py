@@ -240,7 +240,7 @@ def _annotate(
 ) -> None:
     """Run the graph over the lots that are not done; nothing is started when there are none."""
     plan, done = ready.part, ready.done
-    lots = plan.lots(done, config.input.lot_units)
+    lots = plan.lots(done, config.input.lot_units, spread=bool(beam_arguments))
     beat.start(plan, sum(unit.unit_id in done for unit in plan.units))
     if not lots:
         return

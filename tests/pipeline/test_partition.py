@@ -11,6 +11,7 @@ from job_fixtures import job, oracle, scripted, shots, write_shard
 from pipeline.config import LabelStudioConfig, LimitsConfig
 from pipeline.dataset import open_dataset
 from pipeline.partition import Partition, parse_partition, part_of
+from pipeline.plan import Plan
 from pipeline.report.stats import PushOutcome
 from pipeline.run import run_job
 from schemas.errors import ConfigError
@@ -92,6 +93,16 @@ def test_each_partition_reports_its_own_part_and_a_plain_run_ends_it_all(tmp_pat
 
     end = run_job(config, engine_factory=forbidden, push=push)
     assert (end.exit_code, end.report.figures.counts.screens, pushes) == (0, 6, [1])
+
+
+def test_one_process_gets_larger_lots_than_workers_that_share_a_job() -> None:
+    shard = Shard("s.tar", ShardKind.TAR, 1, "1")
+    units = tuple(Unit(f"{n:04x}", shard, n, ()) for n in range(600))
+    plan = Plan((shard,), units)
+    sizes = [len(lot.units) for lot in plan.lots(frozenset())]
+    assert sizes == [256, 256, 88]
+    assert {len(lot.units) for lot in plan.lots(frozenset({"0000"}), spread=True)} == {64, 23}
+    assert len(plan.lots(frozenset(), 300, spread=True)) == 2
 
 
 def test_a_partition_without_units_is_done_at_once(tmp_path: Path) -> None:
