@@ -22,9 +22,11 @@ from transforms.ask import compose
 from transforms.commit import DatasetWriter
 from transforms.counts import count_unit
 from transforms.engines.holder import HeldEngine, hold_engine
+from transforms.free_memory import free_memory
 from transforms.infer import infer_in_steps
 from transforms.judge import judge
 from transforms.load import decode, read
+from transforms.pixel_limits import asked_weight, pixel_limits
 from transforms.prefetch import Prefetch, map_behind
 from transforms.rows import RowSettings, annotation_rows, reject_rows, screen_rows, to_table
 from transforms.work import AnsweredUnit
@@ -65,11 +67,13 @@ def annotate_here(lot: Lot, settings: WorkerSettings) -> Records:
     with ThreadPoolExecutor(settings.decode_threads, "pantalla-decode") as pool:
         units = pending_units(lot.units, settings.writer)
         loaded = read(units, settings.load)
-        decoded = decode(loaded, settings.load, pool)
-        composed = compose(decoded, settings.compose, pool)
-        events = Prefetch(composed, settings.prefetch_screens)
+        limits = pixel_limits(free_memory())
+        decoded = decode(loaded, settings.load, pool, limits.decode)
+        composed = compose(decoded, settings.compose, pool, limits.compose)
+        events = Prefetch(composed, settings.prefetch_screens, asked_weight, limits.ready)
         try:
-            steps = infer_in_steps(events, held.engine, held.clock, abandon_requested)
+            give_up, most = abandon_requested, limits.in_flight
+            steps = infer_in_steps(events, held.engine, held.clock, give_up, most)
             answered = (step and Answered(step, _share(held)) for step in steps)
             finish = partial(commit, settings, settings.row_settings(held.engine.info))
             yield from map_behind(finish, answered, COMMITS_BEHIND, "pantalla-commit")

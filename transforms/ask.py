@@ -15,6 +15,7 @@ from schemas.geometry import FrameKind
 from schemas.profile import ModelProfile
 from schemas.records import Reject, Sample
 from transforms.compose import ComposeSettings, compose_samples, to_request
+from transforms.pixel_limits import decoded_weight
 from transforms.prefetch import parallel_flat_map
 from transforms.resize import seen_image
 from transforms.work import Ask, Asked, ComposeEvent, Decoded, DecodeEvent, Refused
@@ -40,14 +41,24 @@ class AskSettings:
 
 
 def compose(
-    events: Iterable[DecodeEvent], settings: AskSettings, executor: Executor
+    events: Iterable[DecodeEvent],
+    settings: AskSettings,
+    executor: Executor,
+    most: int | None = None,
 ) -> Iterator[ComposeEvent]:
     """The requests of every screen, in order; resizing runs on `executor`.
 
     What an earlier copy of the same picture asks becomes a reject: it has its row there, and a
     reviewer must never get it twice. Which copy is the earlier one was decided when planning.
+
+    Args:
+        events: decoded screens.
+        settings: how they are put to the model.
+        executor: resizes up to `COMPOSE_AHEAD` ahead of their turn.
+        most: bytes of pixels that these may take.
     """
-    composed = parallel_flat_map(executor, partial(_compose, settings), events, COMPOSE_AHEAD)
+    work = partial(_compose, settings)
+    composed = parallel_flat_map(executor, work, events, COMPOSE_AHEAD, decoded_weight, most)
     for event in composed:
         if isinstance(event, Asked):
             yield from _drop_repeated(event)

@@ -10,6 +10,7 @@ from schemas.errors import DeadlineError
 from schemas.records import Answer, Screen, Unit
 from transforms.engines.base import Engine, EngineRequest
 from transforms.engines.clock import BusyClock
+from transforms.pixel_limits import ImagesInFlight
 from transforms.prefetch import Prefetch
 from transforms.work import AnsweredUnit, Ask, Asked, ComposeEvent, Posed, Refused, UnitEnd
 
@@ -23,7 +24,8 @@ IDLE_WAIT = 0.02
 class _Desk:
     """The units in work and where each answer belongs."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int | None) -> None:
+        self.images = ImagesInFlight(most)
         self._units: dict[str, AnsweredUnit] = {}
         self._waiting: dict[str, set[str]] = {}
         self._owner: dict[str, str] = {}
@@ -53,6 +55,7 @@ class _Desk:
     def receive(self, answer: Answer) -> None:
         key = self._owner.pop(answer.request_id)
         self.in_flight -= 1
+        self.images.drop(answer.request_id)
         self.heard = time.monotonic()
         self._units[key].answers[answer.request_id] = answer
         self._waiting[key].discard(answer.request_id)
@@ -81,6 +84,7 @@ def infer_in_steps(
     engine: Engine,
     clock: BusyClock,
     give_up: Callable[[], bool] = lambda: False,
+    most: int | None = None,
 ) -> Iterator[AnsweredUnit | None]:
     """Ask everything that `events` brings; yield each unit when its last answer is in.
 
@@ -96,12 +100,13 @@ def infer_in_steps(
         engine: owned by the calling thread.
         clock: measures how long the engine has work.
         give_up: asked after every step; once true, units that are not whole are dropped.
+        most: bytes of images that the engine may hold; one always passes.
 
     Raises:
         EngineError: when the engine cannot go on.
         DeadlineError: when the reader brings nothing for `READ_SECONDS`.
     """
-    desk = _Desk()
+    desk = _Desk(most)
     pending: deque[EngineRequest] = deque()
     while not (events.exhausted and not pending and not desk.in_flight):
         if give_up():
@@ -133,6 +138,8 @@ def _fill(
     """Submit until the engine is full or nothing more is ready."""
     while desk.in_flight < engine.info.max_in_flight:
         if pending:
+            if not desk.images.take(pending[0]):
+                return
             clock.start()
             engine.submit(pending.popleft())
             desk.in_flight += 1

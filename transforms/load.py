@@ -17,6 +17,7 @@ from schemas.provenance import Provenance
 from schemas.records import Member, Query, Reject, Screen, Truth, Unit
 from transforms.blank_truth import without_blank_truth
 from transforms.decode import DecodedImage, ImageSettings, decode_image
+from transforms.pixel_limits import raw_weight
 from transforms.prefetch import parallel_flat_map
 from transforms.queries import QueriesFile
 from transforms.shards import IndexStore, RawScreen, read_unit
@@ -93,10 +94,25 @@ def _look_alikes(unit: Unit) -> Iterator[Refused]:
 
 
 def decode(
-    events: Iterable[RawEvent], settings: LoadSettings, executor: Executor
+    events: Iterable[RawEvent],
+    settings: LoadSettings,
+    executor: Executor,
+    most: int | None = None,
 ) -> Iterator[DecodeEvent]:
-    """Pixels and queries of every screen, decoded on `executor`, in order."""
-    return parallel_flat_map(executor, partial(_decode, settings), events, DECODE_AHEAD)
+    """Pixels and queries of every screen, decoded on `executor`, in order.
+
+    Args:
+        events: files.
+        settings: how they are read.
+        executor: decodes up to `DECODE_AHEAD` ahead of their turn.
+        most: bytes that these may take.
+    """
+    work = partial(_decode, settings)
+    return parallel_flat_map(executor, work, events, DECODE_AHEAD, _weight, most)
+
+
+def _weight(event: RawEvent) -> int:
+    return raw_weight(event[1].data) if isinstance(event, tuple) else 0
 
 
 def _decode(settings: LoadSettings, event: RawEvent) -> list[DecodeEvent]:

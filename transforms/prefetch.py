@@ -16,6 +16,9 @@ from schemas.errors import DeadlineError
 ITEM_SECONDS = 600.0
 """Longest wait for one screen to be decoded or resized: a thousand times what a large one takes."""
 
+ROOM_SECONDS = 0.02
+"""Between two looks whether the consumer has made room."""
+
 CLOSE_SECONDS = 60.0
 """Longest wait for a reader that was told to stop; its store has shorter limits of its own."""
 
@@ -23,23 +26,44 @@ A = TypeVar("A")
 B = TypeVar("B")
 
 
+def weightless(_: object) -> int:
+    """Items that are bounded by their number alone."""
+    return 0
+
+
 def parallel_flat_map(
-    executor: Executor, function: Callable[[A], Iterable[B]], items: Iterable[A], ahead: int
+    executor: Executor,
+    function: Callable[[A], Iterable[B]],
+    items: Iterable[A],
+    ahead: int,
+    weigh: Callable[[A], int] = weightless,
+    most: int | None = None,
 ) -> Iterator[B]:
     """`function` over `items` on a pool, results in the order of `items`, at most `ahead` waiting.
 
     Pillow and zlib release the GIL, so threads are enough for decoding and resizing.
 
+    Args:
+        executor: the pool.
+        function: called in its threads.
+        items: read in the caller's thread.
+        ahead: most items waiting.
+        weigh: what an item weighs.
+        most: weight of the waiting ones at most; one always passes.
+
     Raises:
         DeadlineError: if one item takes longer than `ITEM_SECONDS`.
     """
-    waiting: deque[Future[Iterable[B]]] = deque()
+    waiting: deque[tuple[int, Future[Iterable[B]]]] = deque()
     for item in items:
-        waiting.append(executor.submit(function, item))
+        weight = 0 if most is None else weigh(item)
+        while waiting and most is not None and sum(w for w, _ in waiting) + weight > most:
+            yield from _result(waiting.popleft()[1])
+        waiting.append((weight, executor.submit(function, item)))
         if len(waiting) >= ahead:
-            yield from _result(waiting.popleft())
+            yield from _result(waiting.popleft()[1])
     while waiting:
-        yield from _result(waiting.popleft())
+        yield from _result(waiting.popleft()[1])
 
 
 def _result(future: Future[Iterable[B]]) -> Iterable[B]:
@@ -113,13 +137,23 @@ class _End:
 class Prefetch(Generic[A]):
     """Iterates a source in a thread of its own, at most `depth` items ahead of the consumer.
 
+    Nor may more than `most` wait, as `weigh` weighs them; one item always passes.
+
     The consumer is the thread that owns the engine: `poll` never blocks, so that it can go on
     stepping the engine while the next screens are read and decoded. An error in the source is
     raised in the consumer, after the items that came before it.
     """
 
-    def __init__(self, source: Iterable[A], depth: int) -> None:
+    def __init__(
+        self,
+        source: Iterable[A],
+        depth: int,
+        weigh: Callable[[A], int] = weightless,
+        most: int | None = None,
+    ) -> None:
         self._queue: queue.Queue[A | _End] = queue.Queue(maxsize=depth)
+        self._weigh, self._most = weigh, most
+        self._put_in = self._taken_out = 0
         self._stopped = threading.Event()
         self._end: _End | None = None
         self._thread = threading.Thread(
@@ -145,6 +179,8 @@ class Prefetch(Generic[A]):
         except queue.Empty:
             return None
         if not isinstance(item, _End):
+            if self._most is not None:
+                self._taken_out += self._weigh(item)
             return item
         self._end = item
         if item.error is not None:
@@ -164,11 +200,22 @@ class Prefetch(Generic[A]):
         end = _End()
         try:
             for item in source:
-                if not self._put(item):
+                if not self._wait_for_room(item) or not self._put(item):
                     return
         except BaseException as error:  # noqa: BLE001 - carried to the consumer, which raises it
             end = _End(error)
         self._put(end)
+
+    def _wait_for_room(self, item: A) -> bool:
+        """Whether there is any before the consumer leaves; each thread counts what it does."""
+        if self._most is None:
+            return True
+        weight = self._weigh(item)
+        while (waiting := self._put_in - self._taken_out) and waiting + weight > self._most:
+            if self._stopped.wait(ROOM_SECONDS):
+                return False
+        self._put_in += weight
+        return True
 
     def _put(self, item: A | _End) -> bool:
         while not self._stopped.is_set():

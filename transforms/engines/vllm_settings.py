@@ -25,8 +25,13 @@ OWN_ARGUMENTS: dict[str, JsonValue] = {
 }
 """Engine arguments this project always sets; the profile's and then the job's come on top."""
 
-CPU_KV_CACHE_GIB = "2"
-"""Key-value cache on a CPU where no argument states it; vLLM would take most of the memory."""
+GIB = 2**30
+
+CPU_KV_CACHE_BYTES = 2 * GIB
+"""Key-value cache on a CPU at most where nothing states it; vLLM would take most of the memory."""
+
+PROCESSOR_CACHE_GIB = 4.0
+"""vLLM's own size of its cache of processed images, the most that it gets here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +137,31 @@ def prepare_environment(settings: VllmSettings) -> None:
         os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "1" if settings.run_apart else "0"
 
 
+def memory_arguments(settings: VllmSettings, free: int) -> dict[str, JsonValue]:
+    """Engine arguments about the machine's own memory, where nobody states them.
+
+    vLLM takes fixed amounts of it, whatever there is: the cache of processed images 4 GiB, the
+    key-value cache of a CPU what `VLLM_CPU_KVCACHE_SPACE` says. On a small machine, or in a
+    container, these two would be its end; here they get an eighth and a quarter of what is free.
+
+    The memory of a GPU is left to vLLM, which loads the model, runs it once at its largest batch
+    and gives what is left to the key-value cache, up to `gpu_memory_utilization`; so are
+    `max_num_seqs` and `max_num_batched_tokens`, which it knows by device. Of requests that do not
+    fit at once it lets some wait, and dies of none.
+
+    Args:
+        settings: of the engine.
+        free: bytes, before it starts.
+    """
+    arguments: dict[str, JsonValue] = {}
+    if "mm_processor_cache_gb" not in settings.engine:
+        arguments["mm_processor_cache_gb"] = min(PROCESSOR_CACHE_GIB, round(free / 8 / GIB, 2))
+    stated = "kv_cache_memory_bytes" in settings.engine or "VLLM_CPU_KVCACHE_SPACE" in os.environ
+    if is_cpu_build() and not stated:
+        arguments["kv_cache_memory_bytes"] = min(CPU_KV_CACHE_BYTES, free // 4)
+    return arguments
+
+
 def _log_level(settings: VllmSettings) -> str:
     """Warnings of the CPU build are a dozen lines about being the CPU build, one per prompt."""
     if settings.verbose:
@@ -158,6 +188,4 @@ def environment(settings: VllmSettings) -> dict[str, str]:
         # Threads that spin while they wait take the cores from the decoders: 0.57 instead of 0.9
         # to 2.3 CPU seconds a screen, measured on 2 busy cores.
         variables["OMP_WAIT_POLICY"] = "PASSIVE"
-        if "kv_cache_memory_bytes" not in settings.engine:
-            variables["VLLM_CPU_KVCACHE_SPACE"] = CPU_KV_CACHE_GIB
     return variables

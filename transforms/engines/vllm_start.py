@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from schemas.errors import ConfigError
 from transforms.engines.start_errors import start_error
-from transforms.engines.vllm_settings import VllmSettings, is_cpu_build
+from transforms.engines.vllm_settings import VllmSettings, is_cpu_build, memory_arguments
+from transforms.free_memory import free_memory
 
 if TYPE_CHECKING:
     from vllm import LLM
@@ -68,7 +69,7 @@ def _load_llm(settings: VllmSettings) -> LLM:
     _check_arguments(settings)
     if is_cpu_build():
         keep_seeds_on_cpu()
-    arguments = dict(settings.engine)
+    arguments = {**memory_arguments(settings, free_memory()), **settings.engine}
     if not settings.is_local:
         arguments["revision"] = settings.revision
     try:

@@ -6,8 +6,15 @@ import pytest
 
 from schemas.errors import ConfigError
 from transforms.engines import revision
+from transforms.engines import vllm_settings as module
 from transforms.engines.revision import local_revision
-from transforms.engines.vllm_settings import OWN_ARGUMENTS, environment, vllm_settings
+from transforms.engines.vllm_settings import (
+    GIB,
+    OWN_ARGUMENTS,
+    environment,
+    memory_arguments,
+    vllm_settings,
+)
 from transforms.profiles.load import load_profile
 
 
@@ -64,3 +71,19 @@ def test_a_local_folder_is_never_looked_up_on_the_network(folder: Path) -> None:
     profile = load_profile("nano")
     assert environment(vllm_settings(profile, str(folder)))["HF_HUB_OFFLINE"] == "1"
     assert "HF_HUB_OFFLINE" not in environment(vllm_settings(profile, "some/model"))
+
+
+def test_a_small_machine_gives_vllm_less_of_its_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("VLLM_CPU_KVCACHE_SPACE", raising=False)
+    monkeypatch.setattr(module, "is_cpu_build", lambda: True)
+    plain = vllm_settings(load_profile("holo2"), "some/model")
+    cache, kv = "mm_processor_cache_gb", "kv_cache_memory_bytes"
+    assert memory_arguments(plain, 64 * GIB) == {cache: 4.0, kv: 2 * GIB}
+    assert memory_arguments(plain, 2 * GIB) == {cache: 0.25, kv: GIB // 2}
+    nano = vllm_settings(load_profile("nano"), "some/model", overrides={cache: 1})
+    assert memory_arguments(nano, 2 * GIB) == {}, "what is stated stays"
+    monkeypatch.setenv("VLLM_CPU_KVCACHE_SPACE", "1")
+    assert kv not in memory_arguments(plain, 2 * GIB)
+    monkeypatch.setattr(module, "is_cpu_build", lambda: False)
+    monkeypatch.delenv("VLLM_CPU_KVCACHE_SPACE")
+    assert memory_arguments(plain, 2 * GIB) == {cache: 0.25}
