@@ -9,12 +9,20 @@ from __future__ import annotations
 
 import gzip
 import io
+import math
 from contextlib import suppress
 from typing import BinaryIO
 
 import indexed_gzip
 
 from schemas.errors import StorageError
+
+_WINDOW = 32 * 2**10
+"""What is kept of each place to start from: the most that gzip looks back (RFC 1951)."""
+
+_BUFFERED = 4
+"""Spacings that one read brings. It begins at the last place before it, so that with fewer a file
+that is read from end to end would cost half its bytes once more."""
 
 _MIN_SPACING = 2 * 2**20
 _POINTS = 1024
@@ -64,13 +72,13 @@ class GzipStream:
 
     def __init__(self, file: BinaryIO, size: int, points: bytes = b"") -> None:
         self._file = _Kept(file)
-        spacing = max(_MIN_SPACING, size // _POINTS)
+        spacing = _spacing(size)
         # Each read of the library begins at the last place before it: reads shorter than the way
         # from place to place would decompress the same bytes many times.
         self._stream = indexed_gzip.IndexedGzipFile(
             fileobj=self._file,
             spacing=spacing,
-            buffer_size=min(max(_MIN_BUFFER, 2 * spacing), _MAX_BUFFER),
+            buffer_size=min(max(_MIN_BUFFER, _BUFFERED * spacing), _MAX_BUFFER),
         )
         if points:
             self._stream.import_index(fileobj=io.BytesIO(points))
@@ -106,6 +114,14 @@ class GzipStream:
     def close(self) -> None:
         """Give the memory back; `file` stays open."""
         self._stream.close()
+
+
+def _spacing(size: int) -> int:
+    """Bytes from place to place, so that a start in the middle reads the least.
+
+    It reads all places and one buffer: their sum is smallest where both are as large.
+    """
+    return max(_MIN_SPACING, math.isqrt(size * _WINDOW // _BUFFERED), size // _POINTS)
 
 
 _MAX_EMPTY = 16
