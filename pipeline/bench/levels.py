@@ -16,12 +16,13 @@ class Seen:
     """What was seen of the engine and the machine meanwhile.
 
     Attributes:
-        running: most sequences in one batch; None = nobody looked.
+        running: most sequences in one batch, of `looks` that were taken.
         preemptions: sequences thrown out of the batch for want of key-value cache.
         host_bytes, device_bytes: peaks, see `MemoryPeaks`.
     """
 
-    running: int | None
+    running: int
+    looks: int
     preemptions: int
     host_bytes: int
     device_bytes: int | None
@@ -33,7 +34,8 @@ class Level:
 
     Attributes:
         requests: that were finished in `seconds`: N were in flight all that time.
-        prompt_tokens: of these requests, images and what caches knew (`cached_tokens`) included.
+        prompt_tokens: of these requests, images and what caches knew (`cached_tokens`) included;
+            the answers to a request share one prompt, and the last one says what was known.
         latency: seconds from submission to the whole answer; percentiles `LATENCY_SHARES`.
         first_token: seconds to the first token, likewise `FIRST_TOKEN_SHARES`; with several
             answers a request, of the one that ended last; None = the engine does not say.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import tempfile
 import time
 from collections.abc import Callable, Generator, Sequence
@@ -29,8 +30,14 @@ from transforms.profiles.load import load_profile
 LEAST_REQUESTS, ROUNDS = 32, 4
 """Requests of a level: `ROUNDS` for each that is in flight, and not fewer than these."""
 
+CLEARLY = 0.8
+"""Share of what could run at once below which something holds it back."""
+
 LOOK_SECONDS = 0.2
-"""Pace at which the engine is asked what it runs."""
+"""Mean pace at which the engine is asked what it runs: each time takes 3 ms of a busy core."""
+
+ENOUGH_LOOKS = 20
+"""Below these, that nothing more was seen running says nothing."""
 
 Source = Callable[[int, int], "Generator[Chain, None, None]"]
 """Gives the chains of a level anew: so many requests at least, for so many in flight."""
@@ -56,6 +63,12 @@ class Sweep:
     def is_queued(self, level: Level) -> bool:
         """Whether more is in flight than the engine runs at once, so that the rest waits in it."""
         return level.in_flight * self.workload.k > self.max_num_seqs
+
+    def is_starved(self, level: Level) -> bool:
+        """Whether clearly fewer sequences ran at once than were in flight and allowed to."""
+        able = min(level.in_flight * self.workload.k, self.max_num_seqs)
+        seen = level.seen
+        return seen.looks >= ENOUGH_LOOKS and seen.running < CLEARLY * able
 
 
 def bench_sweep(
@@ -164,15 +177,16 @@ def _level(
         MemoryPeaks(device_meter()) as peaks,
     ):
         window = ClosedLoop(engine, chains, in_flight, watch.look).run(in_flight, counted)
-    seen = Seen(watch.running, watch.preemptions, peaks.host, peaks.device)
+    seen = Seen(watch.running, watch.looks, watch.preemptions, peaks.host, peaks.device)
     return level_of(window, seen, price)
 
 
 class _EngineWatch:
-    """Keeps the most that the engine ran at once."""
+    """Keeps the most that the engine ran at once; it looks at no steady pace, as answers come."""
 
     def __init__(self, engine: VllmEngine) -> None:
-        self.running = 0
+        self.running = self.looks = 0
+        self._chance = random.Random(0)
         self._engine = engine
         self._next = 0.0
         self._before = engine_load(engine).preemptions
@@ -184,5 +198,6 @@ class _EngineWatch:
     def look(self) -> None:
         now = time.monotonic()
         if now >= self._next:
-            self._next = now + LOOK_SECONDS
+            self._next = now + self._chance.uniform(0, 2 * LOOK_SECONDS)
+            self.looks += 1
             self.running = max(self.running, engine_load(self._engine).running)

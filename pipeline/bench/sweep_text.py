@@ -51,7 +51,7 @@ def _cells(level: Level, sweep: Sweep) -> tuple[str, ...]:
     )
     return (
         f"{level.in_flight}{'*' if sweep.is_queued(level) else ''}",
-        NOTHING if seen.running is None else f"{seen.running}",
+        f"{seen.running}",
         f"{level.requests}",
         f"{level.tokens_per_second:,.0f}",
         f"{level.output_tokens_per_second:,.0f}",
@@ -82,11 +82,28 @@ def _notes(sweep: Sweep) -> Iterator[str]:
         "N requests are in the engine all the time that counts; ramp and drain are not in it. "
         "tok/s: in and out, cached ones too. running: most sequences in one batch."
     )
+    yield from _held_back(sweep)
+    yield from _fed(sweep)
+    if all(level.seen.device_bytes is None for level in sweep.levels):
+        yield "No device memory: there is no NVIDIA device, or its driver cannot be asked."
+    yield from _price_note(sweep)
+    if sweep.workload == AGENTS:
+        yield PUBLISHED
+
+
+def _held_back(sweep: Sweep) -> Iterator[str]:
+    """What keeps the engine from running all that it has."""
     if any(sweep.is_queued(level) for level in sweep.levels):
         wanted = max(level.in_flight for level in sweep.levels) * sweep.workload.k
         yield (
             f"* The engine runs {sweep.max_num_seqs} sequences at once, the rest waits in its "
             f"queue: --set model.engine.max_num_seqs={wanted} lets all of them run."
+        )
+    held = [level.in_flight for level in sweep.levels if sweep.is_starved(level)]
+    if held:
+        yield (
+            f"At {', '.join(map(str, held))} in flight fewer ran in one batch: their prompts wait "
+            "for model.engine.max_num_batched_tokens or for key-value cache."
         )
     if any(level.seen.preemptions for level in sweep.levels):
         text = ", ".join(
@@ -95,6 +112,10 @@ def _notes(sweep: Sweep) -> Iterator[str]:
             if level.seen.preemptions
         )
         yield f"Thrown out for want of key-value cache and computed again: {text}."
+
+
+def _fed(sweep: Sweep) -> Iterator[str]:
+    """What keeps this process from feeding it faster."""
     late = max((level.waited for level in sweep.levels), default=0.0)
     if late > NOTICEABLE:
         yield f"The engine waited for images to be decoded, {percent(late)} of the time at most."
@@ -104,11 +125,6 @@ def _notes(sweep: Sweep) -> Iterator[str]:
             f"Rendering prompts and images, one request at a time outside the model, took "
             f"{percent(busy)} of the time at most: it bounds what this process can feed."
         )
-    if all(level.seen.device_bytes is None for level in sweep.levels):
-        yield "No device memory: there is no NVIDIA device, or its driver cannot be asked."
-    yield from _price_note(sweep)
-    if sweep.workload == AGENTS:
-        yield PUBLISHED
 
 
 def _price_note(sweep: Sweep) -> Iterator[str]:

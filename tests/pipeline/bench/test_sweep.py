@@ -87,7 +87,7 @@ def test_ramp_and_drain_do_not_count() -> None:
     engine = TickingEngine(ScriptedLatency(per_collect=4, shuffle_seed=None))
     loop = ClosedLoop(engine, singles(100), 4, now=lambda: engine.time)
     window = loop.run(ramp=8, counted=16)
-    level = level_of(window, Seen(4, 0, 0, None), None)
+    level = level_of(window, Seen(4, 30, 0, 0, None), None)
     assert (window.seconds, level.requests, level.requests_per_second) == (4.0, 16, 4.0)
     assert (level.tokens_per_second, level.output_tokens_per_second) == (400.0, 80.0)
     assert level.cached == 0.5
@@ -99,7 +99,7 @@ def test_ramp_and_drain_do_not_count() -> None:
 def test_time_inside_submit_is_part_of_the_latency_and_told() -> None:
     engine = TickingEngine(ScriptedLatency(per_collect=2, shuffle_seed=None), submit_seconds=0.25)
     loop = ClosedLoop(engine, singles(100), 2, now=lambda: engine.time)
-    found = level_of(loop.run(ramp=2, counted=8), Seen(2, 0, 0, None), None)
+    found = level_of(loop.run(ramp=2, counted=8), Seen(2, 30, 0, 0, None), None)
     assert found.seconds == 6.0  # four rounds: one second each and two submissions
     assert found.submitting == pytest.approx(2.0 / 6.0)
     assert max(found.latency) == 1.5
@@ -138,7 +138,7 @@ def test_percentiles_and_costs_are_those_of_the_textbook() -> None:
     assert percentiles([1.0, 2.0], (50.0,)) == (1.5,)
     done = tuple(Finished(float(n), n / 10, 49_900, 0, 100) for n in range(1, 11))
     window = Window(2, 1000.0, 20.0, 600.0, done, 2000.0, 600_000)
-    level = level_of(window, Seen(None, 0, 0, None), price_per_hour=3.6)
+    level = level_of(window, Seen(0, 0, 0, 0, None), price_per_hour=3.6)
     # 1000 s at 3.6 an hour are 1.0, for 500,000 tokens and 10 samples.
     assert level.cost_per_million == pytest.approx(2.0)
     assert level.cost_per_thousand == pytest.approx(100.0)
@@ -157,7 +157,7 @@ def test_levels_are_whole_rounds() -> None:
 
 def level(in_flight: int, **changes: object) -> Level:
     done = (Finished(2.0, None, 90, 45, 10),) * in_flight
-    seen = Seen(min(in_flight, 64), 0, 2**30, None)
+    seen = Seen(min(in_flight, 64), 30, 0, 2**30, None)
     found = level_of(Window(in_flight, 2.0, 0.0, 0.0, done, 4.0, 100), seen, None)
     return dataclasses.replace(found, **changes)
 
@@ -176,6 +176,11 @@ def test_the_table_says_what_it_does_not_know_and_what_does_not_fit() -> None:
     assert "no NVIDIA device" in text
     assert "--price-per-hour" in text
     assert "Holotron" not in text
+    assert "max_num_batched_tokens" not in text  # as many ran as may
+    held = level(32, seen=Seen(4, 30, 0, 2**30, None))
+    assert "At 32 in flight fewer ran" in "\n".join(sweep_lines(swept(level(2), held)))
+    once = level(32, seen=Seen(4, 1, 0, 2**30, None))
+    assert "fewer ran" not in "\n".join(sweep_lines(swept(once)))
 
     fits = "\n".join(sweep_lines(swept(level(64))))
     assert "*" not in fits
@@ -183,7 +188,7 @@ def test_the_table_says_what_it_does_not_know_and_what_does_not_fit() -> None:
     assert "max_num_seqs=128" in "\n".join(sweep_lines(swept(level(16), workload=votes)))
     assert "not the same" in "\n".join(sweep_lines(swept(level(2), workload=AGENTS)))
 
-    seen = Seen(2, 7, 2**30, 3 * 2**30)
+    seen = Seen(2, 30, 7, 2**30, 3 * 2**30)
     busy = level(2, seen=seen, cost_per_million=0.123456, cost_per_thousand=2.0)
     busy = dataclasses.replace(busy, waited=0.2, submitting=0.6)
     text = "\n".join(sweep_lines(dataclasses.replace(swept(busy), price_per_hour=3.0)))
