@@ -12,6 +12,7 @@ from transforms.engines.base import Engine, EngineRequest
 from transforms.engines.clock import BusyClock
 from transforms.pixel_limits import ImagesInFlight
 from transforms.prefetch import Prefetch
+from transforms.same import SameRequests
 from transforms.work import AnsweredUnit, Ask, Asked, ComposeEvent, Posed, Refused, UnitEnd
 
 READ_SECONDS = 1800.0
@@ -26,6 +27,7 @@ class _Desk:
 
     def __init__(self, most: int | None) -> None:
         self.images = ImagesInFlight(most)
+        self.same = SameRequests()
         self._units: dict[str, AnsweredUnit] = {}
         self._waiting: dict[str, set[str]] = {}
         self._owner: dict[str, str] = {}
@@ -53,9 +55,13 @@ class _Desk:
         self._finish(unit.unit_id)
 
     def receive(self, answer: Answer) -> None:
-        key = self._owner.pop(answer.request_id)
         self.in_flight -= 1
         self.images.drop(answer.request_id)
+        for one in self.same.answers(answer):
+            self.file(one)
+
+    def file(self, answer: Answer) -> None:
+        key = self._owner.pop(answer.request_id)
         self.heard = time.monotonic()
         self._units[key].answers[answer.request_id] = answer
         self._waiting[key].discard(answer.request_id)
@@ -138,11 +144,9 @@ def _fill(
     """Submit until the engine is full or nothing more is ready."""
     while desk.in_flight < engine.info.max_in_flight:
         if pending:
-            if not desk.images.take(pending[0]):
+            if not _ask(pending[0], engine, desk, clock):
                 return
-            clock.start()
-            engine.submit(pending.popleft())
-            desk.in_flight += 1
+            pending.popleft()
             continue
         event = events.poll(0.0 if desk.in_flight else IDLE_WAIT)
         if event is None:
@@ -151,6 +155,20 @@ def _fill(
             return
         desk.heard = time.monotonic()
         _take(event, desk, pending)
+
+
+def _ask(request: EngineRequest, engine: Engine, desk: _Desk, clock: BusyClock) -> bool:
+    """Submit a request, unless the same one was; False while there is no room for its image."""
+    if (answer := desk.same.known(request)) is not None:
+        desk.file(answer)
+    elif not desk.same.joins(request):
+        if not desk.images.take(request):
+            return False
+        clock.start()
+        desk.same.lead(request)
+        engine.submit(request)
+        desk.in_flight += 1
+    return True
 
 
 def _take(event: ComposeEvent, desk: _Desk, pending: deque[EngineRequest]) -> None:
