@@ -15,6 +15,7 @@ import argparse
 import base64
 import io
 import json
+import tempfile
 import time
 
 from peer_protocol import Turn, Wire, write_answers
@@ -117,10 +118,13 @@ def main() -> None:
     wire = Wire()
     import ray
 
-    # Logical CPUs: with two, its stages would wait for one another for ever.
-    ray.init(num_cpus=8, include_dashboard=False, _node_ip_address="127.0.0.1")
-    wire.say(start=0.0)
-    for turn in wire.turns():
-        seconds, start = one_round(given.model, json.loads(given.engine), turn)
-        wire.say(seconds=seconds, start=start)
-    ray.shutdown()
+    with tempfile.TemporaryDirectory(prefix="ray-") as folder:
+        # Logical CPUs: with two, its stages would wait for one another for ever.
+        ray.init(
+            num_cpus=8, include_dashboard=False, _node_ip_address="127.0.0.1", _temp_dir=folder
+        )
+        wire.say(start=0.0)
+        for turn in wire.turns():
+            seconds, start = one_round(given.model, json.loads(given.engine), turn)
+            wire.say(seconds=seconds, start=start)
+        ray.shutdown()

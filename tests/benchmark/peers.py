@@ -48,6 +48,7 @@ from pipeline.model import resolve_model
 from tests.benchmark.peer_scripted import SPEEDS, ServiceModel
 from tests.benchmark.peer_systems import ALL, SCRIPTED, Starter, System, Work
 from tests.benchmark.peer_work import Done, check_agreement, check_all_answered, write_requests
+from transforms.engines.sentinel import guard
 from transforms.profiles.load import load_profile
 
 NOWHERE = ('input.shards=["none"]', 'output.dataset="none"')
@@ -111,6 +112,17 @@ def _least(shares: Sequence[float | None]) -> float | None:
     known = [share for share in shares if share is not None]
     return min(known) if known else None
 
+
+WHAT_ONE_REFUSAL_COSTS = {
+    "raw": "the whole call",
+    "job": "its row, which says why",
+    "beam": "its batch, and with it the pipeline unless failures are caught",
+    "beam-default": "its batch, and with it the pipeline unless failures are caught",
+    "datatrove": "the task, or with skip_bad_requests its document",
+    "run-batch": "its line; a line that is no request costs the file; all is written at the end",
+    "ray": "the dataset, or with should_continue_on_error its row",
+}
+"""Read in their sources, at the versions named here."""
 
 HEADINGS = (
     "system", "req/s", "start s", "req/s with start", "ours/it", "of rounds", "with start",
@@ -213,6 +225,7 @@ def main() -> None:
     given = parsed()
     names = names_of(given)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # leaves the blocks that end the peers
+    guard()  # ends them where this process is killed
     config = load_config(given.config, NOWHERE if given.config is None else ())
     settings = resolve_model(config.model).vllm
     workloads = suitable(load_profile(config.model.profile), tuple(given.workload or ("one",)))
@@ -234,6 +247,8 @@ def main() -> None:
             found.append(compare(systems, work, workload.name, given.rounds, folder))
             print(f"\n{workload.name}: {given.screens} screens, {len(work.requests)} requests")
             print("\n".join(table(found[-1])), flush=True)
+    print("\nWhat a request that the engine refuses costs:")
+    print("\n".join(f"  {name}: {WHAT_ONE_REFUSAL_COSTS[name]}" for name in names))
     if given.json:
         given.json.write_text(json.dumps(as_json(found, config, given), indent=1))
         print(f"Written: {given.json}")
