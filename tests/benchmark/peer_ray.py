@@ -6,7 +6,7 @@ model's template before the clock starts, and pictures decoded by `preprocess`. 
 Its engine keeps the first answer only: n answers are n rows. An engine is started for each
 dataset that is run, by design, and a placement group of CPUs stands for the GPU it asks for. The
 clock runs from the moment the first answered row was asked (its end less the engine's own time for
-it) to the last row; the rest of the run is its start.
+it) to the last row; the rest of the run is its start, which its CPU seconds have in them.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ class Starter:
         service: the stand-in engine, where it takes the place of vLLM.
         logs: folder for what peers print.
         cache: folder for the environments of peers that need their own.
-        at_once: requests that the engine takes at once.
+        beam_batch: requests that the tuned Beam takes at once.
     """
 
     settings: VllmSettings
@@ -85,7 +85,7 @@ class Starter:
     ends: ExitStack
     logs: Path
     cache: Path
-    at_once: int
+    beam_batch: int
     _ours: tuple[Engine, float] | None = None
     _url: tuple[str, float, int] | None = None
     _beams: Child | None = None
@@ -96,7 +96,7 @@ class Starter:
             engine, seconds = self._engine()
             return System(name, seconds, partial(raw if name == "raw" else job, engine))
         makers = {
-            "beam": partial(self._beam, name, self.at_once),
+            "beam": partial(self._beam, name, self.beam_batch),
             "beam-default": partial(self._beam, name, 0),
             "datatrove": self._datatrove,
             "run-batch": self._run_batch,

@@ -8,8 +8,9 @@ emptied before each round; the first round of each does not count. The systems:
 - raw: one call of `LLM.chat`, pixels in memory. The limit.
 - job: ours, from the shard to Parquet. It alone reads a shard, decodes, resizes, parses, judges,
   and commits rows.
-- beam: Beam's RunInference with its vLLM chat handler, batches of as many as the engine takes at
-  once; beam-default: batches as Beam finds them. datatrove: InferenceRunner with `vllm serve`.
+- beam: Beam's RunInference with its vLLM chat handler, batches of four times as many as the engine
+  takes at once (`--beam-batch`): it waits for the slowest of each batch, which smaller ones make
+  dearer; beam-default: batches as Beam finds them. datatrove: InferenceRunner with a vLLM server.
   run-batch: `vllm run-batch`. ray: Ray Data LLM. See `peer_*.py` for how each is run.
 
 All peers are given pictures as PNG in data URLs, at the size the model sees, made before the clock
@@ -52,6 +53,7 @@ from transforms.engines.sentinel import guard
 from transforms.profiles.load import load_profile
 
 NOWHERE = ('input.shards=["none"]', 'output.dataset="none"')
+BATCH_OF_BEAM = 4
 USUAL = ("raw", "job", "beam", "beam-default", "datatrove", "run-batch")
 
 
@@ -207,6 +209,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--config", type=Path, help="a job: its model and sampling are measured")
     parser.add_argument("--engine", choices=["vllm", "scripted"], default="vllm")
     parser.add_argument("--speed", type=float, default=SPEEDS["4b"], help="of the stand-in")
+    parser.add_argument("--beam-batch", type=int, help="requests of a batch of the tuned Beam")
     parser.add_argument("--json", type=Path)
     return parser.parse_args()
 
@@ -235,7 +238,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="pantalla-peers-") as place, ExitStack() as ends:
         folder = Path(place)
         at_once = service.seats if service else int(settings.engine.get("max_num_seqs", 256))
-        starter = Starter(settings, service, ends, folder, cache, at_once)
+        batch = given.beam_batch or BATCH_OF_BEAM * at_once
+        starter = Starter(settings, service, ends, folder, cache, batch)
         systems = []
         for name in names:
             print(f"Starting {name}", file=sys.stderr, flush=True)
