@@ -32,19 +32,12 @@ def is_greedy(request: EngineRequest) -> bool:
 
 
 def pixel_key(image: Image.Image) -> str:
-    """A hash of an RGB image's size and pixels; alike for images that were made alike.
+    """A hash of an image's mode, size and pixels: 3.4 ms of a processor for RGB of 1280x800.
 
-    It covers the fourth byte of each pixel, that Pillow stores and does not use: equal pixels may
-    have two keys, but never two images one. 3 ms of a processor for 1280x800, where hashing
-    `tobytes` takes 10 ms.
+    Pillow's export to Arrow would spare the copy, and now and then ends the process in threads.
     """
-    import pyarrow as pa
-
     digest = hashlib.sha256(f"{image.mode} {image.size}".encode())
-    try:
-        digest.update(pa.array(image).flatten().buffers()[1])
-    except ValueError:  # over 16 MiB Pillow keeps it in several blocks of memory
-        digest.update(image.tobytes())
+    digest.update(image.tobytes())
     return digest.hexdigest()
 
 
