@@ -21,6 +21,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from schemas.caches import CacheCounts
 from schemas.records import Answer, Completion
 from transforms.engines.base import EngineInfo, EngineRequest
 
@@ -91,6 +92,7 @@ class ServiceEngine:
     def __init__(self, model: ServiceModel) -> None:
         self.model = model
         self.steps = 0
+        self.caches = CacheCounts()
         self._due: list[tuple[float, int, EngineRequest]] = []
         self._count = 0
 

@@ -16,6 +16,7 @@ from pipeline.bench.throughput import UnequalWorkError
 from schemas.ids import Json
 from transforms.engines.base import EngineRequest
 from transforms.engines.vllm_settings import is_cpu_build
+from transforms.same import model_key
 
 Texts: TypeAlias = Mapping[str, Sequence[str]]
 """Every answer of every request, by the request's id."""
@@ -101,6 +102,17 @@ def write_requests(requests: Sequence[EngineRequest], path: Path) -> None:
             seeded = greedy(request) or not is_cpu_build()
             body = chat_body(request, urls[request.image_key], seeded=seeded)
             print(json.dumps({"id": request.request_id, "body": body}), file=file)
+
+
+def check_all_differ(requests: Sequence[EngineRequest]) -> None:
+    """Our job asks the same only once, the others ask all: no two may be the same.
+
+    Raises:
+        UnequalWorkError: if two are.
+    """
+    same = len(requests) - len({model_key(request) for request in requests})
+    if same:
+        raise UnequalWorkError(f"{same} of {len(requests)} requests repeat another")
 
 
 def check_all_answered(system: str, requests: Sequence[EngineRequest], texts: Texts) -> None:

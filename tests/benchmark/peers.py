@@ -48,7 +48,13 @@ from pipeline.config import JobConfig, load_config
 from pipeline.model import resolve_model
 from tests.benchmark.peer_scripted import SPEEDS, ServiceModel
 from tests.benchmark.peer_systems import ALL, SCRIPTED, Starter, System, Work
-from tests.benchmark.peer_work import Done, check_agreement, check_all_answered, write_requests
+from tests.benchmark.peer_work import (
+    Done,
+    check_agreement,
+    check_all_answered,
+    check_all_differ,
+    write_requests,
+)
 from transforms.engines.sentinel import guard
 from transforms.profiles.load import load_profile
 
@@ -247,6 +253,7 @@ def main() -> None:
         for workload in workloads:
             job = workload_job(config, workload, given.screens, folder)
             work = Work(job, composed_requests(job), folder / f"{workload.name}.jsonl")
+            check_all_differ(work.requests)
             write_requests(work.requests, work.file)
             found.append(compare(systems, work, workload.name, given.rounds, folder))
             print(f"\n{workload.name}: {given.screens} screens, {len(work.requests)} requests")

@@ -5,22 +5,29 @@ import io
 import json
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import psutil
 import pytest
 from PIL import Image
 
+from pipeline.bench.systems import composed_requests
 from pipeline.bench.throughput import UnequalWorkError
+from pipeline.bench.workloads import WORKLOADS, workload_job
+from pipeline.config import load_config
 from schemas.profile import Sampling
 from tests.benchmark.peer_children import Child, engine_options, option_words, started
-from tests.benchmark.peer_scripted import ServiceModel
+from tests.benchmark.peer_scripted import ServiceEngine, ServiceModel
+from tests.benchmark.peer_systems import System, Work, job, raw
 from tests.benchmark.peer_work import (
     agreement,
     check_agreement,
     check_all_answered,
+    check_all_differ,
     write_requests,
 )
+from tests.benchmark.peers import compare
 from transforms.engines.base import EngineRequest
 from transforms.engines.vllm_settings import VllmSettings
 
@@ -61,6 +68,11 @@ def test_a_peer_is_asked_what_our_engine_is_asked(tmp_path: Path) -> None:
 def test_an_unanswered_request_is_unequal_work() -> None:
     with pytest.raises(UnequalWorkError, match="beam left 1 of 2 requests unanswered"):
         check_all_answered("beam", [request("a"), request("b")], {"a": ["x"]})
+
+
+def test_requests_that_repeat_another_are_unequal_work() -> None:
+    with pytest.raises(UnequalWorkError, match="1 of 2 requests repeat another"):
+        check_all_differ([request("a"), request("b")])
 
 
 def test_a_request_nobody_asked_is_unequal_work() -> None:
@@ -138,3 +150,15 @@ def test_the_command_explains_itself() -> None:
     root = Path(__file__).resolve().parents[3]
     said = subprocess.run(words, cwd=root, capture_output=True, text=True, check=True).stdout
     assert "Beam's RunInference" in said
+
+
+def test_the_job_and_a_raw_call_do_the_same_with_the_stand_in(tmp_path: Path) -> None:
+    nowhere = ('input.shards=["none"]', 'output.dataset="none"')
+    job_of = workload_job(load_config(None, nowhere), WORKLOADS[1], 2, tmp_path)
+    work = Work(job_of, composed_requests(job_of), tmp_path / "requests.jsonl")
+    engine = ServiceEngine(ServiceModel(screens_per_second=1000, latency=0.01))
+    systems = [System("raw", 0.0, partial(raw, engine)), System("job", 0.0, partial(job, engine))]
+    found = compare(systems, work, "eight", 1, tmp_path)
+    assert found.requests == 16
+    assert found.agreements == {"raw": 1.0, "job": 1.0}
+    assert [len(done.texts) for done in (*found.rounds["raw"], *found.rounds["job"])] == [16, 16]
