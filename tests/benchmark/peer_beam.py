@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import time
 from functools import partial
 
@@ -106,6 +107,7 @@ def main() -> None:
     parser.add_argument("--engine", default="{}", help="vLLM's options as JSON, null for a flag")
     parser.add_argument("--url-port", type=int, help="of a server that is there already")
     given = parser.parse_args()
+    logging.basicConfig(level=logging.INFO)  # what the server says, above all why it ended
     options = {"host": "127.0.0.1", **json.loads(given.engine)}
     if given.url_port:
         SERVERS.append(Elsewhere(given.url_port))

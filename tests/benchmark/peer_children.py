@@ -27,6 +27,9 @@ HERE = Path(__file__).parent
 HOST = "127.0.0.1"
 START_TIMEOUT = 600.0
 
+FOR_COUNTING = frozenset({"disable_log_stats", "enable_logging_iteration_details"})
+"""Arguments by which our engine counts what its caches do; nothing that a peer needs."""
+
 
 def child_environment(settings: VllmSettings) -> dict[str, str]:
     """What our engine is started with, for a peer's: the same threads, cache and silence."""
@@ -54,6 +57,8 @@ def engine_options(settings: VllmSettings) -> dict[str, str | None]:
     if not settings.is_local:
         options["revision"] = settings.revision
     for name, value in settings.engine.items():
+        if name in FOR_COUNTING:
+            continue
         words = name.replace("_", "-")
         if isinstance(value, bool):
             options[words if value else f"no-{words}"] = None

@@ -36,7 +36,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import median
 
@@ -56,6 +56,8 @@ from tests.benchmark.peer_work import (
     write_requests,
 )
 from transforms.engines.sentinel import guard
+from transforms.engines.vllm_settings import memory_arguments
+from transforms.free_memory import free_memory
 from transforms.profiles.load import load_profile
 
 NOWHERE = ('input.shards=["none"]', 'output.dataset="none"')
@@ -237,6 +239,9 @@ def main() -> None:
     guard()  # ends them where this process is killed
     config = load_config(given.config, NOWHERE if given.config is None else ())
     settings = resolve_model(config.model).vllm
+    # What our engine settles by the memory that is free when it starts, settled once for all.
+    settled = {**memory_arguments(settings, free_memory()), **settings.engine}
+    settings = replace(settings, engine=settled)
     workloads = suitable(load_profile(config.model.profile), tuple(given.workload or ("one",)))
     service = ServiceModel(given.speed) if given.engine == "scripted" else None
     cache = Path(platformdirs.user_cache_dir("pantalla")) / "peers"

@@ -16,8 +16,15 @@ from pipeline.bench.systems import composed_requests
 from pipeline.bench.throughput import UnequalWorkError
 from pipeline.bench.workloads import WORKLOADS, workload_job
 from pipeline.config import load_config
+from pipeline.model import resolve_model
 from schemas.profile import Sampling
-from tests.benchmark.peer_children import Child, engine_options, option_words, started
+from tests.benchmark.peer_children import (
+    Child,
+    child_environment,
+    engine_options,
+    option_words,
+    started,
+)
 from tests.benchmark.peer_scripted import ServiceEngine, ServiceModel
 from tests.benchmark.peer_systems import System, Work, job, raw
 from tests.benchmark.peer_work import (
@@ -27,7 +34,7 @@ from tests.benchmark.peer_work import (
     check_all_differ,
     write_requests,
 )
-from tests.benchmark.peers import compare
+from tests.benchmark.peers import NOWHERE, compare
 from transforms.engines.base import EngineRequest
 from transforms.engines.vllm_settings import VllmSettings
 
@@ -109,6 +116,21 @@ def test_engine_arguments_become_options() -> None:
     assert words[words.index("--limit-mm-per-prompt") + 1] == '{"image": 1}'
 
 
+@pytest.mark.vllm
+def test_vllm_knows_the_options_of_our_settings() -> None:
+    settings = resolve_model(load_config(None, NOWHERE).model).vllm
+    script = (
+        "import sys; from vllm.entrypoints.launchers.run_batch import make_arg_parser as make; "
+        "from vllm.utils.argparse_utils import FlexibleArgumentParser as Parser; "
+        "print(make(Parser()).parse_args(sys.argv[1:]).max_num_seqs)"
+    )
+    words = [*option_words(engine_options(settings)), "-i", "none", "-o", "none"]
+    variables = child_environment(settings)
+    command = [sys.executable, "-c", script, *words]
+    done = subprocess.run(command, check=False, env=variables, capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1:] == [str(settings.engine["max_num_seqs"])], done.stderr
+
+
 def test_the_device_does_one_thing_after_another() -> None:
     device = ServiceModel(screens_per_second=10, again=0.5, latency=1.0, seats=8)
     assert device.admit(0.0, "a") == pytest.approx(1.1)
@@ -153,8 +175,7 @@ def test_the_command_explains_itself() -> None:
 
 
 def test_the_job_and_a_raw_call_do_the_same_with_the_stand_in(tmp_path: Path) -> None:
-    nowhere = ('input.shards=["none"]', 'output.dataset="none"')
-    job_of = workload_job(load_config(None, nowhere), WORKLOADS[1], 2, tmp_path)
+    job_of = workload_job(load_config(None, NOWHERE), WORKLOADS[1], 2, tmp_path)
     work = Work(job_of, composed_requests(job_of), tmp_path / "requests.jsonl")
     engine = ServiceEngine(ServiceModel(screens_per_second=1000, latency=0.01))
     systems = [System("raw", 0.0, partial(raw, engine)), System("job", 0.0, partial(job, engine))]
