@@ -50,6 +50,11 @@ _ENGINE_SLOT = threading.Lock()
 MAX_IN_FLIGHT = 256
 """Requests in the engine at once at most: each waiting one holds its image's pixels in memory."""
 
+QUEUE = 2
+"""Requests in the engine for each that it can run at once. A grammar is compiled for a step before
+its request can run: without a queue that is a step in which the request's place stays empty. With
+nano and one question a screen, 34 steps instead of 44."""
+
 CLOSE_WAIT = 2.0
 """Seconds an idle engine has to end by itself; it may be deaf, see `deaf_children`."""
 
@@ -101,7 +106,7 @@ class VllmEngine:
             version=vllm.__version__,
             model=settings.name,
             revision=settings.revision,
-            max_in_flight=min(scheduler.max_num_seqs, MAX_IN_FLIGHT),
+            max_in_flight=min(QUEUE * scheduler.max_num_seqs, MAX_IN_FLIGHT),
             processor=processor_rule(*processor),
         )
         self._images: ImageCaches | None = ImageCaches(llm)

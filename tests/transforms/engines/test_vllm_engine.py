@@ -269,7 +269,7 @@ def test_info_says_what_runs(engine: VllmEngine, settings: VllmSettings) -> None
     assert (info.engine, info.version, info.model) == ("vllm", "0.32.0", "nano")
     assert info.revision == settings.revision
     assert info.revision.startswith("sha256:")
-    assert info.max_in_flight == 16
+    assert info.max_in_flight == 2 * 16
 
 
 def test_the_factory_is_picklable(settings: VllmSettings) -> None:
