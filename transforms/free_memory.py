@@ -29,7 +29,7 @@ _NO_LIMIT = 2**62
 def _left_in_groups(root: Path) -> Iterator[int]:
     """Bytes left in each control group of this process that has a limit; both versions."""
     for line in _lines(root / "proc/self/cgroup"):
-        _, controllers, path = line.split(":", 2)
+        _, controllers, path = [*line.split(":", 2), "", ""][:3]
         if not controllers:
             yield from _left(root / _MOUNT, path, "memory.max", "memory.current", "inactive_file")
         elif "memory" in controllers.split(","):
@@ -55,7 +55,7 @@ def _left(mount: Path, path: str, limit: str, used: str, cached: str) -> Iterato
 def _cached(stat: Path, name: str) -> int:
     """Bytes of files that the kernel drops when memory is short, though they count as used."""
     found = (line.split() for line in _lines(stat))
-    return next((int(entry[1]) for entry in found if entry[0] == name), 0)
+    return next((int(entry[1]) for entry in found if entry[:1] == [name]), 0)
 
 
 def _number(file: Path) -> int | None:
@@ -65,6 +65,6 @@ def _number(file: Path) -> int | None:
 
 def _lines(file: Path) -> list[str]:
     try:
-        return file.read_text().split("\n")[:-1]
+        return file.read_text(encoding="utf-8", errors="surrogateescape").split("\n")[:-1]
     except OSError:
         return []

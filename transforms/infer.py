@@ -141,8 +141,12 @@ def _fill(
     pending: deque[EngineRequest],
     clock: BusyClock,
 ) -> None:
-    """Submit until the engine is full or nothing more is ready."""
-    while desk.in_flight < engine.info.max_in_flight:
+    """Submit until the engine is full, nothing more is ready, or a unit is done without it.
+
+    Rejects and answers that are known already need no engine: however many there are, the caller
+    gets its turn.
+    """
+    while desk.in_flight < engine.info.max_in_flight and not desk.done:
         if pending:
             if not _ask(pending[0], engine, desk, clock):
                 return
@@ -155,6 +159,8 @@ def _fill(
             return
         desk.heard = time.monotonic()
         _take(event, desk, pending)
+        if not desk.in_flight and not pending:
+            return
 
 
 def _ask(request: EngineRequest, engine: Engine, desk: _Desk, clock: BusyClock) -> bool:

@@ -92,22 +92,7 @@ def _bare(rgb: Image.Image, given: Image.Image, *, owned: bool) -> Image.Image:
 
 def _pixels_alone(image: Image.Image, *, owned: bool) -> Image.Image:
     """A plain image of the same pixels, whose tags may be taken off."""
-    if not owned:
-        return image.copy()
-    return image if type(image) is Image.Image else _taken(image)
-
-
-def _taken(image: Image.Image) -> Image.Image:
-    """An image of the same pixels, not copied where they lie in one block of memory.
-
-    Args:
-        image: decoded from bytes. Pillow 12.3 dies of one whose pixels it has not allocated itself,
-            as those of a mapped file.
-    """
-    try:
-        return Image.fromarrow(image, "RGB", image.size)
-    except ValueError:  # more than 16 MiB are kept in several blocks
-        return image.copy()
+    return image if owned and type(image) is Image.Image else image.copy()
 
 
 def page_colour(text: str) -> Colour:

@@ -96,9 +96,9 @@ def map_behind(
         Exception: whatever `function` raised, in the place of its result, or `items`.
     """
     waiting: deque[Future[B]] = deque()
-    pool = ThreadPoolExecutor(1, name)
+    pool, source = ThreadPoolExecutor(1, name), _Until(items)
     try:
-        for item in (source := _Until(items)):
+        for item in source:
             if item is not None:
                 if len(waiting) >= depth:
                     yield waiting.popleft().result()
@@ -107,10 +107,14 @@ def map_behind(
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
+    except Exception as error:
         if source.error is not None:
-            raise source.error
+            raise source.error from error
+        raise
     finally:
         pool.shutdown(cancel_futures=True)
+    if source.error is not None:
+        raise source.error
 
 
 class _Until(Generic[A]):

@@ -112,16 +112,24 @@ def bench_sweep(
     return Sweep(workload, tuple(levels), limit, described, price, config.cost.currency)
 
 
+MOST_IN_FLIGHT = 65_536
+"""Far more than any engine runs at once; a level of a slip of the finger would take days."""
+
+
 def parse_levels(text: str) -> tuple[int, ...]:
     """The levels of `1,2,4`.
 
     Raises:
-        ConfigError: if one is no number above 0.
+        ConfigError: if one is no number from 1 to `MOST_IN_FLIGHT`.
     """
     parts = [part.strip() for part in text.split(",") if part.strip()]
-    if not parts or not all(part.isdecimal() and int(part) > 0 for part in parts):
-        raise ConfigError(f"--in-flight {text}: give numbers above 0, such as 1,2,4,8")
-    return tuple(int(part) for part in parts)
+    able = (
+        part.isdecimal() and len(part) < 9 and 0 < int(part) <= MOST_IN_FLIGHT for part in parts
+    )
+    if not parts or not all(able):
+        said = f"give numbers from 1 to {MOST_IN_FLIGHT}, such as 1,2,4,8"
+        raise ConfigError(f"--in-flight {text[:80]}: {said}")
+    return tuple(int(part) for part in dict.fromkeys(parts))
 
 
 def counted_requests(in_flight: int, wanted: int | None) -> int:

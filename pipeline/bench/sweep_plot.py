@@ -25,6 +25,10 @@ def check_files(out: Path | None, plot: Path | None) -> None:
     for option, place in (("--out", out), ("--plot", plot)):
         if place is not None and not place.resolve().parent.is_dir():
             raise ConfigError(f"{option} {place}: there is no folder {place.parent}")
+        if place is not None and place.is_dir():
+            raise ConfigError(f"{option} {place} is a folder: name a file in it")
+    if out is not None and out == plot:
+        raise ConfigError(f"--out and --plot are both {out}: name two files")
     if plot is not None and plot.suffix.lower() not in SUFFIXES:
         raise ConfigError(f"--plot {plot}: end the name in {' or '.join(SUFFIXES)}")
 

@@ -59,7 +59,7 @@ def suitable(profile: ModelProfile, names: tuple[str, ...]) -> tuple[Workload, .
     for name in names:
         if name not in known:
             raise ConfigError(f"--workload {name}: no such workload; choose of {', '.join(known)}")
-    wanted = [known[name] for name in names] or list(WORKLOADS)
+    wanted = [known[name] for name in dict.fromkeys(names)] or list(WORKLOADS)
     can_list = QueryKind.LOCALIZATION in profile.tasks
     found = tuple(one for one in wanted if one.queries or can_list)
     if not found:

@@ -63,18 +63,14 @@ def throughput(
     requests are independent, in the order of a hundred agents at work: their first steps, then
     their second ones. The engine is started for three images a prompt.
     """
+    from pipeline.bench.sweep_plot import check_files
     from pipeline.bench.throughput import as_json, bench_throughput, table_lines
     from pipeline.cli.job import quiet_libraries
 
     job = _job(config, set_)
+    check_files(out, None)
     quiet_libraries()
-    found = bench_throughput(
-        job,
-        screens,
-        rounds,
-        tuple(workload or ()),
-        _say,
-    )
+    found = bench_throughput(job, screens, rounds, tuple(workload or ()), _say)
     typer.echo("\n".join(table_lines(found)))
     if out is not None:
         _write(out, as_json(found, job))
@@ -126,7 +122,12 @@ def sweep(
 def _write(place: Path, said: JsonValue) -> None:
     import json
 
-    place.write_text(json.dumps(said, indent=1), encoding="utf-8")
+    from schemas.errors import ConfigError
+
+    try:
+        place.write_text(json.dumps(said, indent=1), encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"--out {place}: {error}") from error
     typer.echo(f"Written: {place}")
 
 

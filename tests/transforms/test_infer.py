@@ -224,6 +224,21 @@ def test_units_that_are_not_whole_are_dropped_when_the_job_gives_up() -> None:
     assert len(done) < 4
 
 
+def test_units_without_questions_come_while_more_of_them_come() -> None:
+    brought = []
+
+    def rejects_alone() -> Iterator[ComposeEvent]:
+        for index in range(50):
+            brought.append(index)
+            yield UnitEnd(unit(index))
+
+    source = Prefetch(rejects_alone(), 2)
+    first = next(infer(source, EchoEngine(room=4), BusyClock()))
+    assert first.unit.index == 0
+    assert len(brought) < 10
+    source.close()
+
+
 def test_the_clock_counts_only_while_there_is_work() -> None:
     times = iter([0.0, 2.0, 10.0, 11.0, 11.0, 15.0])
     clock = BusyClock(lambda: next(times))

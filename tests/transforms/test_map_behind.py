@@ -80,6 +80,23 @@ def test_an_error_of_the_work_comes_in_its_place() -> None:
         next(results)
 
 
+def test_an_error_of_the_source_is_not_hidden_by_one_of_the_work() -> None:
+    gate = threading.Event()
+
+    def source() -> Iterator[int]:
+        yield 1
+        gate.set()
+        raise RuntimeError("the engine died")
+
+    def work(item: int) -> int:
+        gate.wait(10)
+        raise OSError(f"no room for {item}")
+
+    with pytest.raises(RuntimeError, match="the engine died") as found:
+        list(map_behind(work, source(), 2, "behind"))
+    assert str(found.value.__cause__) == "no room for 1"
+
+
 def test_a_consumer_that_leaves_drops_what_was_not_begun() -> None:
     done: list[int] = []
     brought, second, gate = threading.Event(), threading.Event(), threading.Event()

@@ -72,6 +72,17 @@ def test_without_groups_the_machine_counts(tmp_path: Path) -> None:
     assert 0 < free_memory() <= psutil.virtual_memory().total
 
 
+def test_what_is_no_group_is_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "proc/self").mkdir(parents=True)
+    (tmp_path / "proc/self/cgroup").write_bytes(b"\nno colons\n0::/caf\xe9\n")
+    place = tmp_path / "sys/fs/cgroup"
+    place.mkdir(parents=True)
+    (place / "memory.max").write_text(f"{4 * MIB}\n")
+    (place / "memory.current").write_text(f"{MIB}\n")
+    (place / "memory.stat").write_text("\nanon 7\n")
+    assert free_memory(tmp_path) == 3 * MIB
+
+
 def test_half_of_what_is_free_is_ours() -> None:
     limits = pixel_limits(800)
     assert limits.decode == limits.compose == limits.ready == limits.in_flight == 100

@@ -150,7 +150,8 @@ def test_levels_are_whole_rounds() -> None:
     assert [counted_requests(n, None) for n in (1, 4, 8, 100)] == [32, 32, 32, 400]
     assert [counted_requests(n, 10) for n in (1, 4, 100)] == [10, 12, 100]
     assert parse_levels("1, 2,100") == (1, 2, 100)
-    for wrong in ("", "0", "1,-2", "viele"):
+    assert parse_levels("8,1,8") == (8, 1)
+    for wrong in ("", "0", "1,-2", "viele", "1,1000000000", "9" * 5000):
         with pytest.raises(ConfigError, match="--in-flight"):
             parse_levels(wrong)
 
@@ -213,6 +214,10 @@ def test_the_plot_has_all_curves(tmp_path: Path) -> None:
         check_files(None, tmp_path / "sweep.pdf")
     with pytest.raises(ConfigError, match=r"--out .* no folder"):
         check_files(tmp_path / "none" / "sweep.json", None)
+    with pytest.raises(ConfigError, match="is a folder"):
+        check_files(tmp_path, None)
+    with pytest.raises(ConfigError, match="name two files"):
+        check_files(tmp_path / "a.svg", tmp_path / "a.svg")
 
 
 def test_device_memory_is_the_drivers_word_or_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
