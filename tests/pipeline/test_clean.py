@@ -122,7 +122,7 @@ def test_parts_of_a_killed_attempt_are_swept_when_the_next_run_has_ended(
         run_job(config, engine_factory=scripted(oracle(KNOWN, frozenset(KNOWN[0].targets))))
     monkeypatch.undo()
     parts = tmp_path / "dataset" / "annotations"
-    assert len(list(parts.iterdir())) == 1
+    assert list(parts.iterdir())  # of one unit, or of both: the second may be written by then
     assert open_dataset(config.output.dataset).table("annotations").num_rows == 0
     run_job(config, engine_factory=scripted(oracle(KNOWN)))
     dataset = open_dataset(config.output.dataset)
