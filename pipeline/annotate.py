@@ -146,5 +146,4 @@ def _worker_stats(answered: Answered, rows: RowSettings) -> WorkerStats:
         peak_memory_bytes=peak_memory_bytes(),
         cached_tokens=sum(answer.cached_tokens for answer in unit.answers.values()),
         caches=share.caches,
-        answers_shared=sum(answer.is_shared for answer in unit.answers.values()),
     )

@@ -79,7 +79,6 @@ class WorkerStats:
         peak_memory_bytes: largest resident memory of the worker and its children so far.
         cached_tokens: prompt tokens the engine did not have to compute again.
         caches: what the engine's caches of images did since the worker's previous commit.
-        answers_shared: samples that got the answer of another one, being the same to the model.
     """
 
     engine: str = ""
@@ -92,7 +91,6 @@ class WorkerStats:
     cached_tokens: int = 0
     engine_step_seconds: float = 0.0
     caches: CacheCounts = field(default_factory=CacheCounts)
-    answers_shared: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -268,7 +268,6 @@ class Answer:
     error_reason: RejectReason | None = None
     error_detail: str = ""
     image_tokens: int | None = None  # of the prompt's tokens, those that stand for the image
-    is_shared: bool = False  # it was given to another request, which was the same to the model
     first_token_seconds: float | None = None  # from its arrival; None = the engine does not count
 
 

@@ -18,7 +18,6 @@ from transforms.compose import ComposeSettings, compose_samples, to_request
 from transforms.pixel_limits import decoded_weight
 from transforms.prefetch import parallel_flat_map
 from transforms.resize import seen_image
-from transforms.same import is_greedy, pixel_key
 from transforms.work import Ask, Asked, ComposeEvent, Decoded, DecodeEvent, Refused
 
 COMPOSE_AHEAD = 4
@@ -83,11 +82,10 @@ def _compose(settings: AskSettings, event: DecodeEvent) -> list[ComposeEvent]:
         screen = dataclasses.replace(screen, flags=flags)
     composed = compose_samples(screen, settings.profile, settings.frame, seen, settings.compose)
     refused = [Refused(event.unit, reject, is_query=True) for reject in composed.rejects]
-    requests = [to_request(question, image, settings.profile) for question in composed.questions]
-    if any(is_greedy(request) for request in requests):
-        key = pixel_key(image)
-        requests = [dataclasses.replace(request, image_key=key) for request in requests]
-    asks = tuple(map(Ask, composed.questions, requests))
+    asks = tuple(
+        Ask(question, to_request(question, image, settings.profile))
+        for question in composed.questions
+    )
     return [*refused, Asked(event.unit, screen, asks)]
 
 

@@ -12,7 +12,6 @@ from transforms.engines.base import Engine, EngineRequest
 from transforms.engines.clock import BusyClock
 from transforms.pixel_limits import ImagesInFlight
 from transforms.prefetch import Prefetch
-from transforms.same import SameRequests
 from transforms.work import AnsweredUnit, Ask, Asked, ComposeEvent, Posed, Refused, UnitEnd
 
 READ_SECONDS = 1800.0
@@ -27,7 +26,6 @@ class _Desk:
 
     def __init__(self, most: int | None) -> None:
         self.images = ImagesInFlight(most)
-        self.same = SameRequests()
         self._units: dict[str, AnsweredUnit] = {}
         self._waiting: dict[str, set[str]] = {}
         self._owner: dict[str, str] = {}
@@ -55,13 +53,9 @@ class _Desk:
         self._finish(unit.unit_id)
 
     def receive(self, answer: Answer) -> None:
+        key = self._owner.pop(answer.request_id)
         self.in_flight -= 1
         self.images.drop(answer.request_id)
-        for one in self.same.answers(answer):
-            self.file(one)
-
-    def file(self, answer: Answer) -> None:
-        key = self._owner.pop(answer.request_id)
         self.heard = time.monotonic()
         self._units[key].answers[answer.request_id] = answer
         self._waiting[key].discard(answer.request_id)
@@ -148,9 +142,11 @@ def _fill(
     """
     while desk.in_flight < engine.info.max_in_flight and not desk.done:
         if pending:
-            if not _ask(pending[0], engine, desk, clock):
+            if not desk.images.take(pending[0]):
                 return
-            pending.popleft()
+            clock.start()
+            engine.submit(pending.popleft())
+            desk.in_flight += 1
             continue
         event = events.poll(0.0 if desk.in_flight else IDLE_WAIT)
         if event is None:
@@ -161,20 +157,6 @@ def _fill(
         _take(event, desk, pending)
         if not desk.in_flight and not pending:
             return
-
-
-def _ask(request: EngineRequest, engine: Engine, desk: _Desk, clock: BusyClock) -> bool:
-    """Submit a request, unless the same one was; False while there is no room for its image."""
-    if (answer := desk.same.known(request)) is not None:
-        desk.file(answer)
-    elif not desk.same.joins(request):
-        if not desk.images.take(request):
-            return False
-        clock.start()
-        desk.same.lead(request)
-        engine.submit(request)
-        desk.in_flight += 1
-    return True
 
 
 def _take(event: ComposeEvent, desk: _Desk, pending: deque[EngineRequest]) -> None:

@@ -64,7 +64,6 @@ FIELDS: dict[str, str] = {
     "run.prompt_tokens": "prompt tokens of the units done",
     "run.output_tokens": "generated tokens of the units done",
     "run.cached_tokens": "prompt tokens the engine did not have to compute again",
-    "run.answers_shared": "samples that got the answer of another one, the same to the model",
     "run.caches": "what its caches of images did, as the engine counts it; null: unknown",
     "run.engine_step_seconds": "inside the engines' steps, summed over workers",
     "run.push": "outcome of the push to Label Studio, null where there was none",

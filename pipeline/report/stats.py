@@ -46,7 +46,6 @@ class RunStats:
         accepted: samples of the units done that went to accept or audit.
         screens, samples, prompt_tokens, output_tokens, cached_tokens: of the units done;
             cached tokens are the prompt tokens the engine did not have to compute again.
-        answers_shared: samples that got the answer of another one, being the same to the model.
         caches: what the engines' caches of images did, as far as all of them told.
     """
 
@@ -70,7 +69,6 @@ class RunStats:
     cached_tokens: int = 0
     engine_step_seconds: float = 0.0
     caches: CacheCounts = field(default_factory=CacheCounts)
-    answers_shared: int = 0
     push: PushOutcome | None = None
 
 
@@ -118,7 +116,6 @@ def run_stats(
         output_tokens=sum(c.output_tokens for c in counts),
         cached_tokens=sum(w.cached_tokens for w in workers),
         engine_step_seconds=sum(w.engine_step_seconds for w in workers),
-        answers_shared=sum(w.answers_shared for w in workers),
         caches=_caches(w.caches for w in workers),
         push=push,
     )

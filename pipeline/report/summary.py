@@ -66,7 +66,7 @@ def _lines(figures: RunFigures) -> Iterator[tuple[str, Text | str]]:
     yield "Time", f"{duration(stats.wall_seconds)}, engine start {_engine_start(figures)}"
     if stats.units_done:
         yield "Speed", _speed(speeds)
-        yield "Reused", _reused(speeds, stats.answers_shared)
+        yield "Reused", _reused(speeds)
         yield "Memory", f"{byte_size(stats.peak_memory_bytes)} at the peak"
     yield from _cost(figures)
     yield from _push(figures)
@@ -123,19 +123,16 @@ def _speed(speeds: Speeds) -> str:
     )
 
 
-def _reused(speeds: Speeds, answers_shared: int) -> str:
+def _reused(speeds: Speeds) -> str:
     """What the engine's caches saved; what it does not tell is unknown, not nothing."""
     shares = {
         "prompt tokens": speeds.cached_share,
         "processed images": speeds.processor_hit_share,
         "encoded images": speeds.encoder_hit_share,
     }
-    told = [
+    return ", ".join(
         f"{what} {'unknown' if share is None else percent(share)}" for what, share in shares.items()
-    ]
-    if answers_shared:
-        told.append(count_words(answers_shared, "whole answer"))
-    return ", ".join(told)
+    )
 
 
 def _engine_start(figures: RunFigures) -> str:
