@@ -12,19 +12,28 @@ def peak_memory_bytes() -> int:
 
     The engine lives in a child process, whose own peak the kernel tells only after its death.
     """
-    process = psutil.Process()
-    total = _peak_rss(process)
-    for child in process.children(recursive=True):
+    # ru_maxrss is in KiB on Linux, the only platform this project supports.
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return max(psutil.Process().memory_info().rss, peak) + _children_bytes()
+
+
+def memory_bytes() -> int:
+    """Resident memory of this process and its children now, in bytes.
+
+    Pages that they share count once for each.
+    """
+    own: int = psutil.Process().memory_info().rss
+    return own + _children_bytes()
+
+
+def _children_bytes() -> int:
+    total = 0
+    for child in psutil.Process().children(recursive=True):
         try:
             total += child.memory_info().rss
         except psutil.NoSuchProcess:
             continue
     return total
-
-
-def _peak_rss(process: psutil.Process) -> int:
-    # ru_maxrss is in KiB on Linux, the only platform this project supports.
-    return max(process.memory_info().rss, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
 
 
 def give_memory_back() -> None:

@@ -82,6 +82,7 @@ class ImagesInFlight:
 
     def __init__(self, most: int | None) -> None:
         self._most = most
+        self._held = 0
         self._bytes: dict[str, int] = {}
         self._users: Counter[str] = Counter()
         self._image_of: dict[str, str] = {}
@@ -92,15 +93,11 @@ class ImagesInFlight:
         There always is where the engine holds it already, or holds nothing.
         """
         key, weight = request.image_key, request_weight(request)
-        held = sum(self._bytes.values())
-        if (
-            key not in self._bytes
-            and held
-            and self._most is not None
-            and held + weight > self._most
-        ):
-            return False
-        self._bytes[key] = weight
+        if key not in self._bytes:
+            if self._held and self._most is not None and self._held + weight > self._most:
+                return False
+            self._bytes[key] = weight
+            self._held += weight
         self._users[key] += 1
         self._image_of[request.request_id] = key
         return True
@@ -110,7 +107,8 @@ class ImagesInFlight:
         key = self._image_of.pop(request_id)
         self._users[key] -= 1
         if not self._users[key]:
-            del self._users[key], self._bytes[key]
+            self._held -= self._bytes.pop(key)
+            del self._users[key]
 
 
 def request_weight(request: EngineRequest) -> int:

@@ -7,9 +7,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
-import psutil
-
 from pipeline.devices import visible_devices
+from pipeline.memory import memory_bytes
 
 PACE = 0.25
 """Seconds between two looks."""
@@ -52,20 +51,9 @@ class MemoryPeaks:
             self._look()
 
     def _look(self) -> None:
-        self.host = max(self.host, _host_bytes())
+        self.host = max(self.host, memory_bytes())
         if self._device_bytes is not None:
             self.device = max(self.device or 0, self._device_bytes())
-
-
-def _host_bytes() -> int:
-    process = psutil.Process()
-    total: int = process.memory_info().rss
-    for child in process.children(recursive=True):
-        try:
-            total += child.memory_info().rss
-        except psutil.NoSuchProcess:
-            continue
-    return total
 
 
 def device_meter() -> Callable[[], int] | None:

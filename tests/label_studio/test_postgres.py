@@ -15,10 +15,15 @@ import pytest
 
 from label_studio import database as choosing
 from label_studio.database import DatabaseKind, choose_database
-from label_studio.postgres import Postgres, cluster_folder, postgres_bin
+from label_studio.postgres import Postgres, cluster_folder, postgres_account, postgres_bin
 from schemas.errors import LabelStudioError
 
-needs_postgres = pytest.mark.skipif(postgres_bin() is None, reason="PostgreSQL is not installed")
+# A program of the system, with an account of its own for root: no package of Python brings it.
+# What happens without it is tested everywhere.
+needs_postgres = pytest.mark.skipif(
+    postgres_bin() is None or postgres_account() is None,
+    reason="PostgreSQL is not installed (Debian: apt-get install postgresql)",
+)
 
 
 @pytest.fixture

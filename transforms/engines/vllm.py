@@ -53,7 +53,7 @@ MAX_IN_FLIGHT = 256
 QUEUE = 2
 """Requests in the engine for each that it can run at once. A grammar is compiled for a step before
 its request can run: without a queue that is a step in which the request's place stays empty. With
-nano and one question a screen, 34 steps instead of 44."""
+nano and one question a screen the job reached 0.94 of raw vLLM instead of 0.88 (median of 5)."""
 
 CLOSE_WAIT = 2.0
 """Seconds an idle engine has to end by itself; it may be deaf, see `deaf_children`."""
