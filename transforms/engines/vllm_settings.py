@@ -65,7 +65,10 @@ class VllmSettings:
     def run_apart(self) -> bool:
         """Whether the model runs in a process of its own.
 
-        On a GPU it does: prompts are rendered while the device works. On the CPU it does not.
+        On a GPU it does: prompts are rendered while the device works. One thread renders 42 new
+        screens of 1280x800 a second, 23 while two threads decode, where an H100 answers at most 12
+        (`python -m tests.benchmark.render_speed`, 2 cores); vLLM's asynchronous engine has one
+        thread for images too. On the CPU it does not.
         Measured with the nano checkpoint on 2 cores, 40 questions of 5 answers about 8 images of
         1024x640 px: in this process 2.3 screens/s and 1490 tokens/s, apart 1.6 and 990. On the
         busy machine it started in 50 s in this process and in 94 s apart, where two more
